@@ -1,0 +1,49 @@
+# The two commands of the README are `make replicate` and `make ui`; `make` alone lists everything.
+PYTHON ?= python3
+PROFILE ?= laptop
+CORES ?= $(shell nproc)
+PORT ?= 5000
+
+SHELL := /bin/bash
+BIN := $(CURDIR)/.venv/bin
+# What the recipes start must find `suite` and `horovodrun` of this checkout, and no other Python's packages.
+export PATH := $(BIN):$(PATH)
+unexport PYTHONPATH PYTHONHOME
+
+RESULTS = results/$(PROFILE)
+REPORT = $(RESULTS)/report.html
+SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) $(if $(DATA),data_root=$(abspath $(DATA))) --
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test replicate report ui lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo 'Variables: PROFILE=$(PROFILE) CORES=$(CORES) PORT=$(PORT) DATA=<folder of data sets> PYTHON=$(PYTHON)'
+
+setup: ## Install the suite, its pinned packages and Horovod into .venv
+	@$(PYTHON) cluster/setup.py
+
+test: setup ## Run the tests (PYTEST_ARGS="-m 'not slow'" for a selection)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+replicate: setup ## Run the experiments of PROFILE and judge the claims
+	$(SNAKEMAKE)
+	@echo "Report: $(CURDIR)/$(REPORT)"
+
+report: setup ## Bring only the report of PROFILE up to date
+	$(SNAKEMAKE) $(REPORT)
+	@echo "Report: $(CURDIR)/$(REPORT)"
+
+ui: setup ## Browse the runs of PROFILE in MLflow, at http://127.0.0.1:PORT
+	@test -f $(RESULTS)/mlflow.db || { echo 'No runs yet: first `make replicate PROFILE=$(PROFILE)`.'; exit 2; }
+	MLFLOW_DISABLE_TELEMETRY=true $(BIN)/mlflow ui --backend-store-uri sqlite:///$(CURDIR)/$(RESULTS)/mlflow.db \
+	  --host 127.0.0.1 --port $(PORT)
+
+lock: ## Resolve requirements.in into requirements.lock anew
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && $(PYTHON) -m venv "$$folder" \
+	  && "$$folder/bin/pip" install --quiet uv \
+	  && "$$folder/bin/uv" pip compile --quiet --generate-hashes --python-version 3.11 requirements.in -o requirements.lock
+
+clean: ## Remove the results of PROFILE, which can be computed again (.venv stays)
+	rm -rf $(RESULTS) .snakemake

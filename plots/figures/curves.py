@@ -1,0 +1,71 @@
+"""Training loss and test metric against epochs."""
+
+import seaborn as sns
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from plots.style import listing, looks, metric, new_figure, plural, series_text
+from plots.tables import Tables
+
+ORDER = 10
+TITLE = "Training and test curves"
+MISSING = "no experiment of this profile runs two or more methods side by side"
+
+
+def draw(tables: Tables) -> Figure | None:
+    """One row an experiment: training loss at the left, test metric at the right; mean and min-max over seeds."""
+    if not tables.comparisons:
+        return None
+    figure = new_figure(TITLE, 0.5 + 2.5 * len(tables.comparisons))
+    look_of = looks(tables.runs.method_name)
+    for row, (experiment, band) in enumerate(zip(
+        tables.comparisons, figure.subfigures(len(tables.comparisons), 1, squeeze=False).flat, strict=True
+    )):
+        epochs = tables.epochs[tables.epochs.experiment == experiment]
+        shown = metric(epochs.metric.iloc[0])
+        epochs = epochs.assign(
+            value=epochs.value * shown.scale,
+            series=[series_text(label, density) for label, density in zip(epochs.label, epochs.density, strict=True)],
+        )
+        names = epochs.drop_duplicates("series").set_index("series").method_name
+        marks = {series: look_of[name] for series, name in names.items()}
+        band.suptitle(tables.title(experiment), x=0.01, ha="left", fontsize=10.5)
+        for axes, column, text in zip(
+            band.subplots(1, 2), ("train_loss", "value"), ("Training loss (nats)", shown.axis), strict=True
+        ):
+            sns.lineplot(
+                epochs, x="epoch", y=column, hue="series", style="series", ax=axes, legend=column == "train_loss",
+                palette={series: look.colour for series, look in marks.items()},
+                markers={series: look.marker for series, look in marks.items()},
+                dashes={series: look.dash for series, look in marks.items()},
+                errorbar=lambda values: (values.min(), values.max()), err_kws={"alpha": 0.18, "linewidth": 0},
+                markevery=max(1, epochs.epoch.nunique() // 8), markeredgewidth=0,
+            )
+            axes.set(xlabel="Epoch" if row == len(tables.comparisons) - 1 else "", ylabel=text)
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+            if column == "train_loss":
+                axes.legend(title=None, handlelength=2.6)
+                if epochs.train_loss.min() > 0 and epochs.train_loss.max() / epochs.train_loss.min() > 20:
+                    axes.set_yscale("log")
+    return figure
+
+
+def _caption(tables: Tables) -> str:
+    ends = []
+    for experiment in tables.comparisons:
+        runs = tables.runs[tables.runs.experiment == experiment]
+        shown = metric(runs.metric.iloc[0])
+        means = runs.groupby("label", sort=False).final.mean()
+        values = listing(f"{label} {shown.text(value)}" for label, value in means.items())
+        ends.append(
+            f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): mean final "
+            f"{runs.metric.iloc[0].replace('_', ' ')} of {values}."
+        )
+    return (
+        "Left: cross-entropy on the training data, in nats a sample or token. Right: the test metric after each epoch. "
+        "Lines are means over seeds, bands reach from the lowest to the highest seed; density is the share of gradient "
+        "entries a worker sends. " + " ".join(ends)
+    )
+
+
+CAPTION = _caption

@@ -1,0 +1,145 @@
+"""The paper's assumption at every iteration: delta of each segment, with its line at 1."""
+
+from typing import NamedTuple
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from plots.layers import ORDER as KINDS
+from plots.layers import layer_kinds
+from plots.style import looks, line_style, new_figure, plural
+from plots.tables import Tables
+
+ORDER = 30
+TITLE = "Is the assumption met? Delta of every layer"
+MISSING = "no run that selects layer by layer logged the assumption"
+_ALL_NAMED = 24  # up to so many segments each row of the heat map carries its own name
+
+
+class _Block(NamedTuple):
+    """One layer-wise method of one experiment."""
+
+    experiment: str
+    method: str
+    label: str
+    seed: int
+    rows: pd.DataFrame  # of the first seed: iteration, segment, position, d, delta
+
+
+def draw(tables: Tables) -> Figure | None:
+    """A block an experiment: heat map segment x iteration above, median and maximum over segments below."""
+    blocks = _blocks(tables)
+    if not blocks:
+        return None
+    heights = [0.6 + 0.055 * max(block.rows.segment.nunique(), 28) for block in blocks]
+    figure = new_figure(TITLE, 0.4 + sum(heights) + 2.0 * len(blocks))
+    parts = figure.subfigures(len(blocks), 1, squeeze=False, height_ratios=[high + 2.0 for high in heights]).flat
+    for block, part, high in zip(blocks, parts, heights, strict=True):
+        part.suptitle(
+            f"{tables.title(block.experiment)}: {block.label}, seed {block.seed}",
+            x=0.01, ha="left", fontsize=10.5,
+        )
+        upper, lower = part.subplots(2, 1, sharex=True, height_ratios=[high, 1.4])
+        _heat_map(upper, block.rows)
+        _lines(lower, block, tables)
+    return figure
+
+
+def _blocks(tables: Tables) -> list[_Block]:
+    rows = tables.assumption_iterations
+    chosen = set(tables.comparisons) or set(rows.experiment)
+    rows = rows[rows.experiment.isin(chosen) & rows.delta.notna()]
+    return [
+        _Block(experiment, method, label, of.seed.min(), of[of.seed == of.seed.min()])
+        for (experiment, method, label), of in rows.groupby(["experiment", "method", "label"], sort=False)
+        if of.segment.nunique() > 1
+    ]
+
+
+def _heat_map(axes: Axes, rows: pd.DataFrame) -> None:
+    segments = rows.drop_duplicates("segment")[["segment", "position", "d"]]
+    segments = segments.assign(kind=pd.Categorical(layer_kinds(segments.segment, segments.d), KINDS, ordered=True))
+    segments = segments.sort_values(["kind", "position"]).reset_index(drop=True)
+    grid = rows.pivot(index="segment", columns="iteration", values="delta").loc[segments.segment]
+    reach = max(float((grid - 1).abs().stack().quantile(0.99)), 0.01)
+    colours = sns.color_palette("vlag", as_cmap=True).copy()
+    colours.set_bad("#c8c8c8")
+    # Rasterised: ten thousand cells as vector paths would make the SVG slow and large.
+    mesh = axes.pcolormesh(
+        grid.columns, range(len(grid)), grid.to_numpy(), cmap=colours, norm=Normalize(1 - reach, 1 + reach),
+        shading="nearest", rasterized=True,
+    )
+    axes.set_ylim(len(grid) - 0.5, -0.5)
+    axes.grid(False)
+    groups = segments.groupby("kind", observed=True)
+    for _, of in groups:
+        if of.index[0]:
+            axes.axhline(of.index[0] - 0.5, color="white", linewidth=2)
+    if len(grid) <= _ALL_NAMED:
+        axes.set_yticks(range(len(grid)), segments.segment, fontsize=8)
+    else:
+        axes.set_yticks([of.index.to_numpy().mean() for _, of in groups], [f"{kind}\n({len(of)})" for kind, of in groups])
+        axes.tick_params(axis="y", length=0)
+    bar = axes.figure.colorbar(mesh, ax=axes, extend="both", pad=0.015, aspect=24)
+    bar.set_label("delta")
+    bar.ax.axhline(1, color="#333333", linewidth=1)
+
+
+def _lines(axes: Axes, block: _Block, tables: Tables) -> None:
+    look_of = looks(tables.runs.method_name)
+    look = look_of[tables.method_name(block.experiment, block.method)]
+    over = block.rows.groupby("iteration").delta.agg(["median", "max"])
+    axes.plot(over["max"], color="#b2182b", linewidth=1.0, label="highest segment")
+    axes.plot(over["median"], color=look.colour, label="median segment")
+    rows = tables.assumption_iterations
+    rows = rows[(rows.experiment == block.experiment) & (rows.seed == block.seed) & (rows.method != block.method)]
+    for (method, label), of in rows.groupby(["method", "label"], sort=False):
+        other = look_of[tables.method_name(block.experiment, method)]
+        if of.segment.nunique() == 1:
+            axes.plot(of.iteration, of.delta, color=other.colour, linestyle=line_style(other), linewidth=1.2,
+                      label=f"{label}, whole gradient")
+    axes.axhline(1, color="#333333", linewidth=1, linestyle=(0, (4, 2)))
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.32 * (high - low))
+    above, points, _ = _above_one(block, tables)
+    axes.text(0.995, 0.97, f"above 1: {above / points:.2%} of {points:,} points", transform=axes.transAxes,
+              ha="right", va="top", fontsize=9)
+    axes.legend(loc="upper left", ncols=3, fontsize=8, borderaxespad=0.1, handlelength=2, columnspacing=1.2)
+    axes.set(xlabel="Iteration", ylabel="delta")
+
+
+def _above_one(block: _Block, tables: Tables) -> tuple[int, int, float]:
+    """Over all seeds and every logged iteration: points above 1, points, highest delta."""
+    rows = tables.assumption[(tables.assumption.experiment == block.experiment) & (tables.assumption.method == block.method)]
+    return int(rows.above_one.sum()), int(rows.points.sum()), float(rows.delta_max.max())
+
+
+def _caption(tables: Tables) -> str:
+    sentences = []
+    for block in _blocks(tables):
+        above, points, highest = _above_one(block, tables)
+        seeds = tables.assumption[tables.assumption.experiment == block.experiment].seed.nunique()
+        worst = ""
+        if above:
+            rows = tables.assumption[(tables.assumption.experiment == block.experiment)
+                                     & (tables.assumption.method == block.method)]
+            segment = rows.groupby("segment").above_one.sum().idxmax()
+            worst = f", most often in {segment}; the highest value is {highest:.3f}"
+        sentences.append(
+            f"{tables.title(block.experiment)}: {above:,} of {points:,} points ({above / points:.2%}; "
+            f"{plural(seeds, 'seed')}, {plural(block.rows.segment.nunique(), 'segment')}) lie above 1{worst}."
+        )
+    return (
+        "Delta compares what top-k leaves out with what a random choice of as many entries would leave out on average; "
+        "it has no unit. The paper's convergence proof assumes delta of at most 1 (blue); above 1 (red) the assumption "
+        "fails at that point. A row is one parameter tensor, grouped by kind of layer and within a group from the "
+        "model's input (top) to its output; grey marks iterations without a value. Heat map and lines show the first "
+        "seed, thinned to at most 500 iterations; the share above 1 counts every logged point of every seed. "
+        + " ".join(sentences)
+    )
+
+
+CAPTION = _caption

@@ -1,0 +1,55 @@
+"""Test metric against the bytes one worker has sent."""
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from plots.style import bytes_text, line_style, listing, looks, metric, panels, plural, series_text
+from plots.tables import Tables
+
+ORDER = 20
+TITLE = "Test metric against bytes sent"
+MISSING = "no experiment of this profile runs two or more methods side by side"
+
+
+def draw(tables: Tables) -> Figure | None:
+    """One panel an experiment: a thin line a seed, the mean over seeds as a bold line that ends in a marker."""
+    if not tables.comparisons:
+        return None
+    figure, axes = panels(TITLE, len(tables.comparisons), 3.3)
+    look_of = looks(tables.runs.method_name)
+    for experiment, panel in zip(tables.comparisons, axes, strict=True):
+        epochs = tables.epochs[tables.epochs.experiment == experiment]
+        shown = metric(epochs.metric.iloc[0])
+        for (label, density, name), of in epochs.groupby(["label", "density", "method_name"], sort=False, dropna=False):
+            look = look_of[name]
+            for _, one in of.groupby("seed"):
+                panel.plot(one.bytes_sent, one.value * shown.scale, color=look.colour, alpha=0.3, linewidth=0.8)
+            mean = of.groupby("epoch")[["bytes_sent", "value"]].mean()
+            panel.plot(
+                mean.bytes_sent, mean.value * shown.scale, color=look.colour, linestyle=line_style(look),
+                marker=look.marker, markevery=[-1], markersize=7, label=series_text(label, density),
+            )
+        panel.set_xscale("log")
+        panel.xaxis.set_major_formatter(EngFormatter("B"))
+        panel.set(title=tables.title(experiment), xlabel="Sent by one worker since the start", ylabel=shown.axis)
+        panel.legend(loc="lower right" if shown.higher_is_better else "upper right", handlelength=2.6)
+    return figure
+
+
+def _caption(tables: Tables) -> str:
+    parts = []
+    for experiment in tables.comparisons:
+        runs = tables.runs[tables.runs.experiment == experiment]
+        total = runs.groupby("label", sort=False).bytes_sent.mean()
+        parts.append(
+            f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): in all, one worker sent "
+            f"{listing(f'{bytes_text(count)} with {label}' for label, count in total.items())}."
+        )
+    return (
+        "Horizontal, on a logarithmic scale: bytes one worker has handed to the network since the start (payload; a "
+        "sparse entry is its value and its index). Each line follows training from the first epoch's end to the last, "
+        "marked; thin lines are single seeds, bold ones their mean. Further left is cheaper. " + " ".join(parts)
+    )
+
+
+CAPTION = _caption

@@ -1,0 +1,102 @@
+"""Where the time of an iteration goes in runs on several processes."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from plots.style import listing, panels
+from plots.tables import Tables
+
+ORDER = 70
+TITLE = "Time of one iteration on real processes"
+MISSING = "this profile has no run on more than one process"
+# Paul Tol's muted palette: apart from the methods' colours, and told apart without red or green.
+_PHASES = {
+    "compute": "#88ccee",
+    "select": "#ddcc77",
+    "exchange": "#cc6677",
+    "apply": "#44aa99",
+    "other": "#aaaaaa",
+    "measure": "#eeeeee",
+}
+_SETTING = ["experiment", "workers", "processes", "transport"]
+
+
+def draw(tables: Tables) -> Figure | None:
+    """One panel an experiment and placement, one stacked bar a method: mean over seeds, in milliseconds."""
+    times = _times(tables)
+    if not times:
+        return None
+    figure, axes = panels(TITLE, len(times), 3.6)
+    for (setting, by_label), panel in zip(times.items(), axes, strict=True):
+        foot, total = pd.Series(0.0, by_label.index), by_label.sum(axis=1)
+        for phase in by_label:
+            high = by_label[phase]
+            panel.bar(
+                by_label.index, high, bottom=foot, width=0.62, color=_PHASES[phase], label=phase, edgecolor="white",
+                linewidth=0.8, hatch="////" if phase == "measure" else None,
+            )
+            for place, value in enumerate(high):
+                if value > 0.06 * total.max():
+                    panel.text(place, foot.iloc[place] + value / 2, f"{value:.0f}", ha="center", va="center", fontsize=9)
+            foot = foot + high
+        for place, value in enumerate(total):
+            panel.text(place, value + 0.015 * total.max(), f"{value:.0f} ms", ha="center", va="bottom", fontweight="bold")
+        panel.grid(axis="x", visible=False)
+        panel.set(title=_setting_text(tables, setting), ylabel="Milliseconds an iteration", ylim=(0, 1.12 * total.max()))
+    handles, names = panel.get_legend_handles_labels()
+    figure.legend(handles[::-1], names[::-1], loc="outside right center")
+    return figure
+
+
+def _times(tables: Tables) -> dict[tuple, pd.DataFrame]:
+    """Milliseconds by method label and phase, for each experiment and placement on several processes."""
+    rows = tables.phases[tables.phases.processes > 1]
+    order = list(_PHASES)
+    found = {}
+    for setting, of in rows.groupby(_SETTING, sort=False):
+        grid = 1000 * of.pivot_table(index="label", columns="phase", values="median_s", aggfunc="mean", sort=False)
+        found[setting] = grid.fillna(0.0).reindex(columns=[phase for phase in order if phase in grid])
+    return found
+
+
+def _setting_text(tables: Tables, setting: tuple) -> str:
+    experiment, workers, processes, transport = setting
+    return f"{tables.title(experiment)}\n{workers} workers on {processes} processes, {transport}"
+
+
+def _verdict(grid: pd.DataFrame) -> str:
+    """Who is fastest without the cost of measuring, and which phase decides."""
+    paid = grid.drop(columns="measure", errors="ignore")
+    total, dominant = paid.sum(axis=1), paid.idxmax(axis=1)
+    text = "Largest phase: " + listing(
+        f"{dominant[label]} for {label} ({paid.loc[label, dominant[label]]:.0f} of {total[label]:.0f} ms)"
+        for label in total.index
+    ) + ". "
+    dense = next((label for label in total.index if label.lower().startswith("dense")), None)
+    for label in total.index.drop(dense, errors="ignore") if dense else ():
+        change = paid.loc[label] - paid.loc[dense]
+        if total[label] > total[dense]:
+            gain = -min(change.min(), 0.0)
+            saved = f"it saves {gain:.0f} ms of {change.idxmin()} but " if gain >= 0.5 else ""
+            text += (
+                f"Dense is faster than {label} here, by {total[label] - total[dense]:.0f} ms an iteration: {saved}"
+                f"{change.idxmax()} takes {change.max():.0f} ms more. "
+            )
+        else:
+            text += f"{label} is {total[dense] / total[label]:.2f} times as fast as dense. "
+    return text
+
+
+def _caption(tables: Tables) -> str:
+    parts = [f"{_setting_text(tables, setting)}. {_verdict(grid)}".replace("\n", ", ")
+             for setting, grid in _times(tables).items()]
+    return (
+        "Milliseconds an iteration by phase: for each run the median over iterations, then the mean over seeds; the "
+        "number on top is the sum of the phases. compute: forward and backward; select: choosing the entries to send; "
+        "exchange: the collective, with waiting for slower processes; apply: the update; measure (hatched): logging the "
+        "assumption, which training does not need and the comparisons below leave out. All processes share one "
+        "machine, so the exchange crosses no network. " + "".join(parts).strip()
+    )
+
+
+CAPTION = _caption

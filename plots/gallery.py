@@ -1,0 +1,42 @@
+"""Finds the figures and draws them all."""
+
+import importlib
+import json
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+from plots import figures
+from plots.style import replacing, save
+from plots.tables import Tables
+
+
+def figure_modules() -> list[ModuleType]:
+    """The modules of plots/figures, in the order they ask for.
+
+    Each has `ORDER`, `TITLE`, `MISSING` (what is missing when it cannot be drawn), `CAPTION(tables)` and
+    `draw(tables)`, which returns None where the tables hold nothing for it.
+    """
+    found = [importlib.import_module(f"{figures.__name__}.{item.name}") for item in pkgutil.iter_modules(figures.__path__)]
+    return sorted(found, key=lambda module: module.ORDER)
+
+
+def draw_all(results: Path) -> list[dict[str, str]]:
+    """Write results/figures/*.{svg,png} and captions.json; returns what captions.json holds."""
+    tables, folder = Tables.read(results), results / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    captions = []
+    for module in figure_modules():
+        name = module.__name__.rpartition(".")[2]
+        figure = module.draw(tables)
+        if figure is None:
+            # A picture of older tables would contradict its own caption.
+            for kind in ("svg", "png"):
+                (folder / f"{name}.{kind}").unlink(missing_ok=True)
+            captions.append({"name": name, "title": module.TITLE, "missing": module.MISSING})
+        else:
+            save(figure, folder, name)
+            captions.append({"name": name, "title": module.TITLE, "caption": module.CAPTION(tables)})
+    with replacing(folder / "captions.json") as aside:
+        aside.write_text(json.dumps(captions, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return captions

@@ -1,0 +1,165 @@
+"""How every figure looks, and how it is written so that equal tables give equal bytes."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no display, no window system
+
+import seaborn as sns  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+WIDTH = 7.2  # inches; narrow, so that the 10-point text survives a phone's screen
+
+# Ids in an SVG are salted at random unless a salt is given; glyphs as paths make it look the same without our fonts.
+sns.set_theme(
+    context="paper",
+    style="ticks",
+    rc={
+        "svg.hashsalt": "suite",
+        "svg.fonttype": "path",
+        "savefig.dpi": 160,
+        "figure.constrained_layout.use": True,
+        "figure.titlesize": 13,
+        "figure.titleweight": "bold",
+        "font.size": 10,
+        "axes.labelsize": 10,
+        "axes.titlesize": 10.5,
+        "axes.titlelocation": "left",
+        "axes.grid": True,
+        "grid.color": "#e4e4e4",
+        "grid.linewidth": 0.7,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.labelsize": 9,
+        "ytick.labelsize": 9,
+        "legend.fontsize": 9,
+        "legend.frameon": False,
+        "lines.linewidth": 1.7,
+        "lines.markersize": 5,
+    },
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What tells a method apart in every figure: three marks, so that none depends on seeing colour."""
+
+    colour: str
+    marker: str
+    dash: tuple[float, ...]  # on, off, ... in line widths; empty is solid
+
+
+# Okabe and Ito's palette, with a dark grey for the baseline in place of black and no yellow, which white swallows.
+_COLOURS = ("#4a4a4a", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h")
+_DASHES = ((), (5, 1.5), (), (1, 1), (4, 1, 1, 1), (8, 2), (2, 1), (6, 1, 1, 1, 1, 1))
+# Fixed, so that a method looks the same in every profile; methods not listed take the next marks as they appear.
+_METHODS = ("dense", "slgs", "lags")
+
+
+def looks(method_names: Iterable[str]) -> dict[str, Look]:
+    """A look for each method; pass the names of all runs of the profile, not of one figure."""
+    names = dict.fromkeys((*_METHODS, *method_names))
+    return {
+        name: Look(*marks) for name, *marks in zip(names, cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=False)
+    }
+
+
+def line_style(look: Look) -> str | tuple[int, tuple[float, ...]]:
+    """The look's dash as matplotlib's `linestyle`."""
+    return (0, look.dash) if look.dash else "-"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A test metric as people read it."""
+
+    axis: str
+    unit: str
+    scale: float
+    higher_is_better: bool
+
+    def text(self, value: float) -> str:
+        """A value with its unit."""
+        return f"{value * self.scale:.1f}{self.unit}"
+
+
+def metric(name: str) -> Metric:
+    """Axis label, unit and direction of a metric of the tables."""
+    if name == "test_accuracy":
+        return Metric("Test accuracy (%)", " %", 100.0, True)
+    return Metric(f"{name.replace('_', ' ').capitalize()} (lower is better)", "", 1.0, False)
+
+
+def new_figure(title: str, height: float) -> Figure:
+    """An empty figure of the common width, `height` in inches, with its title at the left."""
+    figure = Figure(figsize=(WIDTH, height))
+    figure.suptitle(title, x=0.01, ha="left")
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06, hspace=0.03, wspace=0.03)
+    return figure
+
+
+def panels(title: str, count: int, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure of `count` panels, two side by side, each row `height` inches high."""
+    columns = min(count, 2)
+    rows = -(-count // columns)
+    figure = new_figure(title, 0.5 + rows * height)
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
+
+
+def density_text(density: float) -> str:
+    """A density without trailing zeros, empty for dense methods."""
+    return "" if density != density else f"density {density:g}"
+
+
+def series_text(label: str, density: float) -> str:
+    """A legend entry: the method and, for a sparse one, the share of entries it sends."""
+    return ", ".join(filter(None, (label, density_text(density))))
+
+
+def bytes_text(count: float) -> str:
+    """Bytes in decimal units, as networks count."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def listing(parts: Iterable[str]) -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    *front, last = parts
+    return f"{', '.join(front)} and {last}" if front else last
+
+
+def plural(count: int, noun: str) -> str:
+    """'1 seed', '3 seeds'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """Write NAME.svg and NAME.png, without dates inside."""
+    for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+        with replacing(folder / f"{name}.{kind}") as aside:
+            figure.savefig(aside, format=kind, metadata=metadata)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name that takes the place of `path` once written, so that no half file ever bears the final name."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)

@@ -1,0 +1,110 @@
+"""Reads the tidy tables of one profile and picks out what belongs together.
+
+Sizes are in entries, times in seconds, bytes are those sent by one worker, accuracies are fractions from 0 to 1.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+# What the figures read of each table; further columns are welcome and ignored. Cells of a number column may be empty.
+_TEXT = {
+    "runs": "experiment title method method_name label model dataset transport metric error_feedback",
+    "epochs": "experiment title method method_name label metric",
+    "assumption": "experiment method label segment",
+    "assumption_iterations": "experiment method label segment",
+    "phases": "experiment method label transport phase",
+}
+_NUMBERS = {
+    "runs": "seed workers processes density final iterations bytes_sent",
+    "epochs": "seed density epoch train_loss value bytes_sent",
+    "assumption": "seed points delta_max above_one",
+    "assumption_iterations": "seed iteration position d k delta norm_ratio",
+    "phases": "seed workers processes median_s",
+}
+# Two runs may share an axis when they trained the same model on the same data for the same time.
+TASK = ["model", "dataset", "metric", "workers", "iterations"]
+
+
+class TableError(Exception):
+    """A table is not there or cannot be used. The message is one sentence with the fix."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one profile, as data frames with at least the columns above."""
+
+    runs: pd.DataFrame
+    epochs: pd.DataFrame
+    assumption: pd.DataFrame
+    assumption_iterations: pd.DataFrame
+    phases: pd.DataFrame
+
+    @classmethod
+    def read(cls, results: Path) -> "Tables":
+        """Read results/<profile>/tables/*.csv; raises TableError."""
+        return cls(**{name: _read(results / "tables" / f"{name}.csv", name) for name in _TEXT})
+
+    @cached_property
+    def ablated(self) -> pd.Series:
+        """For each run: whether error feedback was switched off in a method that elsewhere uses it."""
+        with_it = self.runs.loc[self.runs.error_feedback, "method_name"]
+        return ~self.runs.error_feedback & self.runs.density.notna() & self.runs.method_name.isin(with_it)
+
+    @cached_property
+    def comparisons(self) -> list[str]:
+        """Experiments that set methods side by side: at least two methods, each run in one way only.
+
+        That leaves out sweeps and ablations. Where some of them have several seeds, those with one seed are left out
+        as well: they were made for another purpose, such as timing.
+        """
+        ablations = set(self.runs.experiment[self.ablated])
+        seeds = {
+            name: of.seed.nunique()
+            for name, of in self.runs.groupby("experiment", sort=False)
+            if of.method_name.nunique() == of.method.nunique() >= 2 and name not in ablations
+        }
+        several = [name for name, count in seeds.items() if count >= 2]
+        return several or list(seeds)
+
+    def title(self, experiment: str) -> str:
+        """What people call the experiment."""
+        return self.runs.loc[self.runs.experiment == experiment, "title"].iloc[0]
+
+    def method_name(self, experiment: str, method: str) -> str:
+        """The method behind a label of an experiment."""
+        runs = self.runs
+        return runs.loc[(runs.experiment == experiment) & (runs.method == method), "method_name"].iloc[0]
+
+    @cached_property
+    def distinct_runs(self) -> pd.DataFrame:
+        """Runs without repetitions: one a task, method, density, use of the residual and seed.
+
+        The same cell on more processes gives the same result and must not count as another seed.
+        """
+        runs = self.runs.assign(ablated=self.ablated)
+        return runs.drop_duplicates([*TASK, "method_name", "density", "ablated", "seed"])
+
+
+def _read(path: Path, name: str) -> pd.DataFrame:
+    text, numbers = _TEXT[name].split(), _NUMBERS[name].split()
+    try:
+        table = pd.read_csv(path, dtype={column: str for column in text})
+    except FileNotFoundError as error:
+        raise TableError(f"there is no table {path}; make it with `snakemake {path}`") from error
+    except (ValueError, UnicodeDecodeError) as error:  # pandas' parser errors are ValueErrors
+        reason = " ".join(str(error).split())
+        raise TableError(f"{path} is not a readable CSV table ({reason}); delete it and make it again") from error
+    missing = [column for column in (*text, *numbers) if column not in table]
+    if missing:
+        raise TableError(f"{path} lacks the column {', '.join(missing)}; delete it and make it again")
+    for column in numbers:
+        try:
+            table[column] = pd.to_numeric(table[column])
+        except ValueError as error:
+            raise TableError(f"{path} has text in its number column {column}; delete it and make it again") from error
+    if "error_feedback" in table:
+        table["error_feedback"] = table["error_feedback"] == "True"
+    return table

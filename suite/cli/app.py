@@ -1,0 +1,40 @@
+"""`suite`: the application, and how errors reach the user."""
+
+import os
+import sys
+import traceback
+
+import typer
+
+from suite.cli import inspect, results, train
+from suite.errors import SuiteError
+
+app = typer.Typer(
+    help="Train with dense and sparsified exchange, check the assumption behind LAGS-SGD, and judge what papers claim.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+@app.callback()
+def options(debug: bool = typer.Option(False, "--debug", help="Show Python's traceback when something fails.")) -> None:
+    """Options of every command."""
+    if debug:
+        os.environ["SUITE_DEBUG"] = "1"
+
+
+for module in (train, inspect, results):
+    module.register(app)
+
+
+def main() -> None:
+    """Run the command line; errors become one sentence and an exit code."""
+    try:
+        app()
+    except SuiteError as error:
+        if os.environ.get("SUITE_DEBUG"):
+            traceback.print_exc()
+        print(f"suite: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -1,0 +1,88 @@
+"""`suite train`: one training run, in this process or in ranks it starts."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigArgument = Annotated[
+    str, typer.Argument(help="A YAML file, or the address PROFILE/EXPERIMENT/METHOD/SEED of a cell of a replication.")
+]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="A.B=C", help="Override a setting; repeatable.", show_default=False)
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command("train")(train)
+    app.command("rank", hidden=True)(rank)
+
+
+def train(
+    config: ConfigArgument,
+    set_: SetOption = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder. [default: results/runs/<name of CONFIG>]")] = None,
+    restart_if_changed: Annotated[
+        bool, typer.Option("--restart-if-changed", help="Begin anew when the folder holds a run with other settings.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Validate, say what would run, and stop.")] = False,
+) -> None:
+    """Train one configuration; an interrupted run continues from its checkpoint.
+
+    Examples:
+
+    `suite train laptop/digits/lags/0` repeats one cell of the laptop profile.
+
+    `suite train my.yaml --set method.density=0.01 --set world.transport=horovod --set world.processes=4`
+    """
+    from suite.config import load_config
+    from suite.record import RunFolder
+    from suite.world.check import check_machine
+
+    experiment = load_config(config, set_ or [])
+    check_machine(experiment.world)
+    world = experiment.world
+    folder = RunFolder(out or Path("results/runs") / config.removesuffix(".yaml").removesuffix(".yml").strip("/"))
+    placement = f"{world.workers} workers on {world.processes} process{'es' * (world.processes > 1)} ({world.transport})"
+    if dry_run:
+        print(f"would train {experiment.method.name} on {experiment.data.name} with {placement} in {folder.path}")
+        return
+    if not folder.claim(experiment, restart_if_changed):
+        print(f"{folder.path} is complete: nothing to do")
+        return
+    if world.processes == 1 and world.transport == "virtual":
+        run_here(folder)
+    else:
+        from suite.world.launch import launch
+
+        launch(world, ["rank", str(folder.path)], folder.logs)
+
+
+def rank(path: Path) -> None:
+    """One rank of a run whose folder `suite train` has claimed."""
+    from suite.record import RunFolder
+    from suite.world.ranks import end_with_launcher
+
+    end_with_launcher()
+    sys.path = [entry for entry in sys.path if entry]
+    run_here(RunFolder(path))
+    sys.stdout.flush()
+    # Horovod's and NCCL's background threads may wait for partners at interpreter exit; everything is written.
+    os._exit(0)
+
+
+def run_here(folder) -> None:
+    """Train in this process as the member of the world it was started as."""
+    import yaml
+
+    from suite.config import validate_config
+    from suite.train.loop import train as train_run
+    from suite.world import open_world
+
+    config = validate_config(yaml.safe_load(folder.config.read_text()))
+    world = open_world(config.world)
+    train_run(config, folder.path, world)
+    world.transport.close()

@@ -1,0 +1,141 @@
+"""What one training run is made of. Field descriptions are the documentation of the YAML keys."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
+
+from suite.config.strict import Strict
+
+Density = Annotated[float, Field(gt=0, le=1)]
+
+
+class ResNet20Config(Strict):
+    """CIFAR-form residual network of 20 layers (He et al. 2016, section 4.2) with parameter-free shortcuts."""
+
+    name: Literal["resnet20"] = "resnet20"
+
+
+class LSTMConfig(Strict):
+    """Recurrent language model of the shape of Zaremba et al. 2014: embedding, LSTM layers, linear decoder."""
+
+    name: Literal["lstm"] = "lstm"
+    embedding: PositiveInt = Field(64, description="width of the token embedding")
+    hidden: PositiveInt = Field(128, description="width of each LSTM layer")
+    layers: PositiveInt = 2
+    dropout: float = Field(0.0, ge=0, lt=1, description="drop probability on embeddings, between layers, before decoder")
+
+
+class DigitsConfig(Strict):
+    """scikit-learn's 1,797 handwritten digits: 8 x 8 grey images, 10 classes; ships inside the package."""
+
+    name: Literal["digits"] = "digits"
+    image_size: int = Field(8, ge=8, le=64, description="pixels a side; above 8 the images are enlarged bilinearly")
+    test_fraction: float = Field(0.2, gt=0, lt=1)
+    split_seed: NonNegativeInt = 0
+
+
+class PydocConfig(Strict):
+    """The text of Python's own documentation topics (`pydoc_data.topics`), about 700 kB; ships with Python."""
+
+    name: Literal["pydoc"] = "pydoc"
+    vocabulary: int = Field(2000, ge=10, description="most frequent words kept; the others become <unk>")
+    sequence_length: PositiveInt = Field(20, description="tokens a window: the length of truncated back-propagation")
+    max_train_tokens: PositiveInt | None = Field(None, description="cut the training text to this many tokens")
+    test_fraction: float = Field(0.1, gt=0, lt=1, description="share of the topics, not of the tokens")
+    split_seed: NonNegativeInt = 0
+
+
+class OptimizerConfig(Strict):
+    """SGD applied to the averaged gradient, the same on every worker."""
+
+    lr: PositiveFloat = 0.1
+    momentum: float = Field(0.9, ge=0, lt=1)
+    weight_decay: NonNegativeFloat = Field(0.0, description="added after averaging, as in the authors' code")
+    clip_norm: PositiveFloat | None = Field(None, description="clip the averaged gradient once, to this 2-norm")
+    warmup_epochs: NonNegativeInt = Field(0, description="linear warm-up from lr / workers (the authors' schedule)")
+    decay_epochs: tuple[PositiveInt, ...] = Field((), description="epochs (counted from 0) at whose start lr falls")
+    decay_factor: float = Field(0.1, gt=0, lt=1)
+
+
+class WorldConfig(Strict):
+    """P logical workers on N processes, and what carries their messages."""
+
+    workers: PositiveInt = Field(16, description="P, the number of logical SGD workers")
+    processes: PositiveInt = Field(1, description="N, the number of processes that host them; divides workers")
+    transport: Literal["virtual", "horovod", "torch"] = Field("virtual", description="virtual means one process")
+    controller: Literal["gloo", "mpi"] = Field("gloo", description="Horovod's controller; mpi starts ranks by mpirun")
+    threads: PositiveInt = Field(1, description="CPU threads a process; part of what makes results repeat bit for bit")
+    deterministic: bool = Field(False, description="dense all-reduce sums in worker order: same bits in any placement")
+
+    @model_validator(mode="after")
+    def _placement(self) -> "WorldConfig":
+        if self.workers % self.processes:
+            fits = [n for n in range(1, self.workers + 1) if self.workers % n == 0]
+            raise ValueError(
+                f"processes must divide workers, and {self.processes} does not divide {self.workers}; "
+                f"possible are {', '.join(map(str, fits))}"
+            )
+        if self.transport == "virtual" and self.processes != 1:
+            raise ValueError(
+                f"the virtual transport is one process, not {self.processes}; "
+                "set world.transport to horovod or torch, or world.processes to 1"
+            )
+        if self.transport != "horovod" and self.controller != "gloo":
+            raise ValueError("world.controller is Horovod's; set world.transport to horovod or leave controller out")
+        return self
+
+
+class TrainConfig(Strict):
+    """Length, batch and bookkeeping of a run."""
+
+    epochs: PositiveInt = 1
+    max_iterations: PositiveInt | None = Field(None, description="end after this many iterations, also in mid-epoch")
+    batch_size: PositiveInt = Field(8, description="samples, or text streams, a worker takes an iteration")
+    seed: NonNegativeInt = Field(0, description="initial weights, data order, dropout, random draws")
+    checkpoint_every: PositiveInt = Field(50, description="iterations between checkpoints")
+    batchnorm: Literal["average", "worker0"] = Field(
+        "average", description="statistics a test uses: the workers' average, or worker 0's as in the authors' code"
+    )
+    max_skipped: PositiveInt = Field(3, description="consecutive iterations with a non-finite gradient that end the run")
+
+
+class AssumptionConfig(Strict):
+    """How often the paper's analytical assumption is measured."""
+
+    every: NonNegativeInt = Field(1, description="iterations between measurements; 0 switches it off")
+    random_draw: bool = Field(True, description="also compare with one random-k draw, as the authors' code does")
+
+
+class ExperimentConfig(Strict):
+    """One training run, complete: equal configurations give equal bits."""
+
+    model: Annotated[ResNet20Config | LSTMConfig, Field(discriminator="name")] = ResNet20Config()
+    data: Annotated[DigitsConfig | PydocConfig, Field(discriminator="name")] = DigitsConfig()
+    method: Any = Field(description="name and settings of the method: `suite list methods`")
+    optimizer: OptimizerConfig = OptimizerConfig()
+    world: WorldConfig = WorldConfig()
+    train: TrainConfig = TrainConfig()
+    assumption: AssumptionConfig = AssumptionConfig()
+
+    @field_validator("method", mode="plain")
+    @classmethod
+    def _method_settings(cls, value: Any) -> Any:
+        # Each method file brings its own settings model, so that a new method is one file; the methods are looked up
+        # here at the last moment because their room builds on this one.
+        from suite.methods import settings_from
+
+        return settings_from(value)
+
+    @model_validator(mode="after")
+    def _model_reads_data(self) -> "ExperimentConfig":
+        kinds = {"resnet20": "images", "lstm": "text", "digits": "images", "pydoc": "text"}
+        reads, is_kind = kinds[self.model.name], kinds[self.data.name]
+        if reads != is_kind:
+            raise ValueError(f"model {self.model.name} reads {reads}, but dataset {self.data.name} is {is_kind}")
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The resolved configuration as plain values, every default filled in."""
+        out = self.model_dump(mode="json", exclude={"method"})
+        out["method"] = self.method.model_dump(mode="json")
+        return out

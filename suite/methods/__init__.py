@@ -1,0 +1,22 @@
+"""One file a system. Importing this package finds every method file and registers what it defines.
+
+A new method is a new file here with a `Method` subclass; nothing else has to know its name.
+"""
+
+import importlib
+import pkgutil
+from typing import Any
+
+from suite.methods.base import Method, MethodSettings
+from suite.methods.registry import METHODS, settings_from
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+
+def build_method(settings: MethodSettings) -> Method:
+    """The method object for validated settings."""
+    return METHODS[settings.name](settings)
+
+
+__all__ = ["METHODS", "Method", "MethodSettings", "build_method", "settings_from"]

@@ -1,0 +1,75 @@
+"""What a gradient-exchange method has to say about itself: settings, plan, compressor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from suite.config.experiment import Density
+from suite.config.strict import Strict
+from suite.plan import Layout, Plan
+
+if TYPE_CHECKING:  # torch is only needed once a run starts; validating a configuration must stay quick
+    from suite.compress import Compressor
+
+
+class MethodSettings(Strict):
+    """Settings every method has."""
+
+    name: str
+
+
+class SparseSettings(MethodSettings):
+    """Settings of the methods that send k of d entries."""
+
+    density: Density = Field(0.001, description="rho = k / d")
+    density_warmup: tuple[Density, ...] = Field((), description="densities of the first epochs, one an epoch")
+    error_feedback: bool = Field(True, description="keep what was not sent and add it to the next gradient")
+    lr_placement: Literal["outside", "inside"] = Field(
+        "outside",
+        description="outside: accumulate gradients and scale the average by the learning rate, as the authors' code "
+        "does; inside: accumulate lr * gradient, as the papers write it",
+    )
+
+    def density_at(self, epoch: int) -> float:
+        """The global density in force in `epoch` (from 0)."""
+        return self.density_warmup[epoch] if epoch < len(self.density_warmup) else self.density
+
+
+class Method:
+    """A system under test. Subclasses live one a file in this folder and are marked with `@register`.
+
+    Class attributes:
+        Settings: the settings model; its `name` is a Literal with the method's name as default.
+        interface_version: of this class, checked at registration.
+        label: how figures and tables call it.
+    """
+
+    Settings: ClassVar[type[MethodSettings]]
+    interface_version: ClassVar[int] = 1
+    label: ClassVar[str]
+
+    def __init__(self, settings: MethodSettings):
+        self.settings = settings
+
+    @property
+    def error_feedback(self) -> bool:
+        return getattr(self.settings, "error_feedback", False)
+
+    @property
+    def lr_inside(self) -> bool:
+        return getattr(self.settings, "lr_placement", "outside") == "inside"
+
+    def density_at(self, epoch: int) -> float | None:
+        """The global density of `epoch`, None for a method that sends everything."""
+        density_at = getattr(self.settings, "density_at", None)
+        return None if density_at is None else density_at(epoch)
+
+    def plan(self, layout: Layout, epoch: int) -> Plan:
+        """The plan in force in `epoch` for a gradient of this layout."""
+        raise NotImplementedError
+
+    def compressor(self) -> Compressor:
+        """A compressor for the messages of `plan`."""
+        raise NotImplementedError

@@ -1,0 +1,27 @@
+"""Where each parameter tensor lies in the flattened gradient."""
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Parameter tensors in the model's own order, laid end to end.
+
+    Attributes:
+        names: dotted parameter names.
+        sizes: number of elements of each.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """d, the length of the flattened gradient in elements."""
+        return sum(self.sizes)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """First element of each tensor."""
+        return tuple(accumulate(self.sizes, initial=0))[:-1]

@@ -1,0 +1,122 @@
+"""Segments, messages and plans, and the two ways the core methods cut a gradient."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from suite.plan.layout import Layout
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A slice of the flattened gradient that is compressed on its own.
+
+    Attributes:
+        name: of the parameter tensor, or a word for the whole.
+        start: first element.
+        size: d, elements.
+        k: entries sent of it, 1 <= k <= size; None sends it whole (dense).
+    """
+
+    name: str
+    start: int
+    size: int
+    k: int | None = None
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.size
+
+
+@dataclass(frozen=True)
+class Message:
+    """Segments that travel together in one collective, in back-propagation order; they lie side by side."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def start(self) -> int:
+        """First gradient entry of the message."""
+        return self.segments[-1].start
+
+    @property
+    def stop(self) -> int:
+        return self.segments[0].stop
+
+    @property
+    def entries(self) -> int:
+        """Gradient entries the message carries for one worker."""
+        return sum(s.size if s.k is None else s.k for s in self.segments)
+
+    @property
+    def name(self) -> str:
+        first, last = self.segments[0].name, self.segments[-1].name
+        return first if first == last else f"{first} .. {last}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Messages in back-propagation order; together their segments cover the gradient exactly once."""
+
+    messages: tuple[Message, ...]
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(segment for message in self.messages for segment in message.segments)
+
+    @property
+    def is_sparse(self) -> bool:
+        return any(segment.k is not None for segment in self.segments)
+
+    @property
+    def entries(self) -> int:
+        """Gradient entries one worker sends an iteration."""
+        return sum(message.entries for message in self.messages)
+
+    def merged(self) -> "Plan":
+        """The same segments in one message. What is selected does not change, only how often a message starts."""
+        return Plan((Message(self.segments),))
+
+    def check(self, layout: Layout) -> "Plan":
+        """This plan, if it covers the layout exactly once with legal k; ValueError otherwise."""
+        for message in self.messages:
+            for later, earlier in pairwise(message.segments):
+                if earlier.stop != later.start:
+                    raise ValueError(f"segments {later.name} and {earlier.name} share a message but are not neighbours")
+        position = 0
+        for segment in sorted(self.segments, key=lambda s: s.start):
+            if segment.start != position:
+                raise ValueError(f"segment {segment.name} starts at {segment.start}, the one before ends at {position}")
+            if segment.k is not None and not 1 <= segment.k <= segment.size:
+                raise ValueError(f"segment {segment.name} of {segment.size} entries cannot send {segment.k}")
+            position = segment.stop
+        if position != layout.size:
+            raise ValueError(f"the plan covers {position} of {layout.size} gradient entries")
+        return self
+
+
+def entries_kept(size: int, density: float) -> int:
+    """k = max(floor(density * d), 1), as the authors' code rounds it (algorithms of SLGS and LAGS).
+
+    The product is nudged up by one part in 1e12 before flooring, so that 0.07 * 100 keeps 7 entries and not 6.
+    """
+    return min(max(math.floor(density * size * (1 + 1e-12)), 1), size)
+
+
+def whole_gradient(layout: Layout, density: float | None) -> Plan:
+    """One message with one segment: dense S-SGD without a density, SLGS-SGD with one."""
+    k = None if density is None else entries_kept(layout.size, density)
+    return Plan((Message((Segment("gradient", 0, layout.size, k),)),))
+
+
+def layer_wise(layout: Layout, density_of: Callable[[str], float]) -> Plan:
+    """One message a parameter tensor, last layer first, each with its own k: LAGS-SGD.
+
+    Args:
+        layout: of the gradient.
+        density_of: density of a parameter tensor by name.
+    """
+    rows = zip(layout.names, layout.offsets, layout.sizes, strict=True)
+    segments = [Segment(name, start, size, entries_kept(size, density_of(name))) for name, start, size in rows]
+    return Plan(tuple(Message((segment,)) for segment in reversed(segments)))

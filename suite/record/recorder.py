@@ -1,0 +1,58 @@
+"""Collects a run's rows in memory and writes them in columnar parts, one a checkpoint.
+
+A part is named after the last iteration it holds, so that a resumed run can drop what came after its checkpoint.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from suite.record.atomic import replacing
+from suite.record.schemas import ASSUMPTION, EPOCHS, ITERATIONS
+
+_TABLES = {"iterations": ITERATIONS, "assumption": ASSUMPTION, "epochs": EPOCHS}
+
+
+class Recorder:
+    """Rows of one run; belongs to process 0."""
+
+    def __init__(self, parts: Path):
+        self.parts = parts
+        self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _TABLES}
+
+    def add(self, table: str, *rows: dict[str, Any]) -> None:
+        """Append rows to "iterations", "assumption" or "epochs"."""
+        self.rows[table] += rows
+
+    def flush(self, iteration: int) -> None:
+        """Write what was collected up to `iteration` as one part a table."""
+        for name, rows in self.rows.items():
+            if rows:
+                _write(pa.Table.from_pylist(rows, schema=_TABLES[name]), self.parts / f"{name}-{iteration:010d}.parquet")
+                rows.clear()
+
+    def rewind(self, iteration: int) -> None:
+        """Forget everything after `iteration`."""
+        for part in self.parts.glob("*-*.parquet"):
+            if int(part.stem.rpartition("-")[2]) > iteration:
+                part.unlink()
+
+    def read(self, table: str) -> pa.Table:
+        """All flushed rows of a table, in order."""
+        parts = sorted(self.parts.glob(f"{table}-*.parquet"))
+        return pa.concat_tables([_TABLES[table].empty_table(), *(pq.read_table(part) for part in parts)])
+
+    def finish(self, folder: Path) -> None:
+        """Join the parts into iterations.parquet, assumption.parquet and epochs.csv."""
+        for name in ("iterations", "assumption"):
+            _write(self.read(name), folder / f"{name}.parquet")
+        with replacing(folder / "epochs.csv") as aside:
+            pyarrow.csv.write_csv(self.read("epochs"), aside, pyarrow.csv.WriteOptions(quoting_style="needed"))
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    with replacing(path) as aside:
+        pq.write_table(table, aside, compression="zstd")

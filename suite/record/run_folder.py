@@ -1,0 +1,94 @@
+"""A run's folder: who may write in it, which configuration it belongs to, and whether it is done."""
+
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from suite.config import ExperimentConfig
+from suite.errors import ConfigError, SuiteError
+from suite.record.atomic import write_text
+
+# Settings that do not change what a run computes, or only how far it goes; all others must stay the same on resume.
+_MAY_CHANGE = {
+    "world.processes", "world.transport", "world.controller", "train.epochs", "train.max_iterations",
+    "train.checkpoint_every",
+}  # fmt: skip
+
+
+class RunFolder:
+    """The contract's files of one run."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.config = path / "config.yaml"
+        self.environment = path / "environment.json"
+        self.timeline = path / "timeline.json"
+        self.summary = path / "summary.json"
+        self.checkpoint = path / "checkpoint"
+        self.parts = self.checkpoint / "records"
+        self.logs = path / "logs"
+
+    def read_summary(self) -> dict[str, Any] | None:
+        """The summary of a complete run, None otherwise."""
+        try:
+            summary = json.loads(self.summary.read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return summary if summary.get("complete") else None
+
+    def claim(self, config: ExperimentConfig, restart_if_changed: bool) -> bool:
+        """Take the folder for this configuration and hold it until the process ends.
+
+        Returns:
+            False when the folder already holds the complete run, True when there is work to do.
+
+        Raises:
+            ConfigError: the folder belongs to another configuration, or cannot be written.
+            SuiteError: another process is training in it.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        except OSError as error:
+            raise ConfigError(f"the run folder {self.path} cannot be written ({error.strerror}); choose one with --out") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SuiteError(f"another process is training in {self.path}; wait for it or choose another --out") from error
+        if self.config.exists():
+            changed = differences(yaml.safe_load(self.config.read_text()), config.to_dict())
+            blocking = {key: pair for key, pair in changed.items() if key not in _MAY_CHANGE}
+            if blocking and not restart_if_changed:
+                key, (old, new) = next(iter(blocking.items()))
+                raise ConfigError(
+                    f"{self.path} holds a run with {key} = {old} and this one has {new}; "
+                    "choose another folder with --out, or pass --restart-if-changed to begin anew here"
+                )
+            if blocking:
+                self._clear()
+            elif self.read_summary() and not changed.keys() & {"train.epochs", "train.max_iterations"}:
+                return False
+        write_text(self.config, yaml.safe_dump(config.to_dict(), sort_keys=False))
+        return True
+
+    def _clear(self) -> None:
+        for path in self.path.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != ".lock":
+                path.unlink()
+
+
+def differences(old: Any, new: Any, prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    """Dotted keys whose values differ between two nested mappings, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        out: dict[str, tuple[Any, Any]] = {}
+        for key in old | new:
+            out |= differences(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key)
+        return out
+    return {} if old == new else {prefix: (old, new)}

@@ -1,0 +1,276 @@
+"""One training run, from a claimed run folder to its summary. Every process of the world executes this together."""
+
+import hashlib
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+
+import torch
+
+from suite.config import ExperimentConfig
+from suite.data import Dataset, load_dataset
+from suite.errors import ConfigError, Interrupted, SuiteError
+from suite.measure import AssumptionMeter, PhaseClock
+from suite.methods import build_method
+from suite.models import build_model
+from suite.plan import Layout
+from suite.record import RunFolder
+from suite.record.atomic import write_json
+from suite.record.environment import describe_environment
+from suite.record.recorder import Recorder
+from suite.record.summary import summarise
+from suite.train.checkpoint import load_checkpoint, load_workers, save_checkpoint
+from suite.train.exchange import GradientExchange, Outcome
+from suite.train.optimizer import FlatSGD
+from suite.train.progress import TrainingProgress
+from suite.train.schedule import learning_rate
+from suite.train.tasks import build_task
+from suite.world import Worker, World
+from suite.world.worker import FlatParameters
+
+# The iteration whose events go to timeline.json: past the first ones, which pay for allocation and lazy set-up.
+TRACED_ITERATION = 5
+
+# The trainer's plain values that a checkpoint carries beside parameters, optimiser and workers.
+_COUNTERS = ("iteration", "train_seconds", "epoch_loss", "skipped", "skipped_in_a_row", "resumed_at")
+
+
+class Trainer:
+    """Everything one process holds of a run."""
+
+    def __init__(self, config: ExperimentConfig, folder: RunFolder, world: World, dataset: Dataset):
+        self.config, self.folder, self.world, self.dataset = config, folder, world, dataset
+        self.method = build_method(config.method)
+        self.task = build_task(dataset, config)
+        self.flat = FlatParameters(build_model(config, dataset).to(world.device))
+        self.layout = Layout(self.flat.names, self.flat.sizes)
+        self.clock = PhaseClock()
+        self.exchange = GradientExchange(self.method, self.layout, world, self.clock, self.flat.vector)
+        seed = config.train.seed
+        self.workers = [Worker(index, seed, self.flat, self.method.error_feedback) for index in world.local]
+        for worker in self.workers:
+            self.exchange.init_worker(worker)
+        self.optimizer = FlatSGD(self.flat.vector, config.optimizer, self.method.lr_inside)
+        self.meter = AssumptionMeter(seed, config.assumption.random_draw)
+        self.recorder = Recorder(folder.parts)
+        self.per_epoch = dataset.iterations(world.size, config.train.batch_size)
+        length = config.train.epochs * self.per_epoch
+        self.total = min(length, config.train.max_iterations or length)
+        self.iteration = 0
+        self.train_seconds = 0.0
+        self.epoch_loss = 0.0
+        self.skipped_in_a_row = 0
+        self.skipped = 0
+        self.resumed_at: list[int] = []
+        self.stop_signal = 0
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Train to the end, or to the iteration at which a signal was noticed."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._note_signal)
+        self._resume()
+        if self.world.rank == 0:
+            threads = torch.get_num_threads()
+            write_json(self.folder.environment, describe_environment(self.config, threads, str(self.flat.vector.device)))
+        title = f"{self.method.label} on {self.config.data.name}, seed {self.config.train.seed}"
+        progress = TrainingProgress(title, self.total, self.iteration, enabled=self.world.rank == 0)
+        try:
+            while self.iteration < self.total:
+                self._epoch(progress)
+        finally:
+            progress.close()
+        self._finish()
+
+    def _epoch(self, progress: TrainingProgress) -> None:
+        """The rest of the epoch the run is in."""
+        epoch, first = divmod(self.iteration, self.per_epoch)
+        self.task.start_epoch(epoch, self.workers)
+        self.exchange.start_epoch(epoch)
+        if first == 0:
+            self.epoch_loss = 0.0
+        for number in range(first, min(self.per_epoch, first + self.total - self.iteration)):
+            began = time.monotonic()
+            loss, stop = self._iterate(epoch, number)
+            self.train_seconds += time.monotonic() - began
+            progress.iteration(loss)
+            ends_epoch = number + 1 == self.per_epoch or self.iteration == self.total
+            if ends_epoch:
+                self._evaluate(epoch, progress)
+            if stop or ends_epoch and self.iteration == self.total or self.iteration % self.config.train.checkpoint_every == 0:
+                self._save()
+            if stop and self.iteration < self.total:
+                raise Interrupted(
+                    f"stopped by signal at iteration {self.iteration} of {self.total}; its checkpoint is in "
+                    f"{self.folder.checkpoint}, and the same command continues from it",
+                    self.stop_signal or signal.SIGTERM,
+                )
+
+    def _iterate(self, epoch: int, number: int) -> tuple[float, bool]:
+        """One iteration; returns the mean loss and whether some process was asked to stop."""
+        self.iteration += 1
+        clock, config = self.clock, self.config
+        clock.restart(tracing=self.iteration == TRACED_ITERATION)
+        lr = learning_rate(config.optimizer, self.world.size, epoch, number, self.per_epoch)
+        with clock.phase("compute"):
+            losses = [self._compute(worker, number) for worker in self.workers]
+        every = config.assumption.every
+        observe = bool(every) and self.exchange.plan.is_sparse and self.iteration % every == 0
+        outcome = self.exchange.run(self.workers, lr, losses, bool(self.stop_signal), observe)
+        skip = bool(outcome.status[:, 1].any())
+        if skip:
+            self._skip()
+        else:
+            self.skipped_in_a_row = 0
+            if observe:
+                with clock.phase("measure"):
+                    self._measure(outcome)
+            with clock.phase("apply", "step"):
+                self.exchange.commit(self.workers)
+                self.optimizer.step(outcome.update, lr)
+        loss = float(outcome.status[:, 0].mean())
+        self.epoch_loss += loss
+        if self.world.rank == 0:
+            density = self.method.density_at(epoch)
+            row = {"iteration": self.iteration, "epoch": epoch + 1, "lr": lr, "density": density, "loss": loss}
+            row |= {"skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": time.time()}
+            self.recorder.add("iterations", row | clock.row())
+        if clock.tracing:
+            self._write_timeline()
+        return loss, bool(outcome.status[:, 2].any())
+
+    def _compute(self, worker: Worker, number: int) -> float:
+        """Forward and backward of one worker's batch into its gradient buffer."""
+        worker.gradient.vector.zero_()
+        with worker.computing() as model:
+            loss = self.task.loss(model, worker, number)
+            loss.backward()
+        return float(loss.detach())
+
+    def _skip(self) -> None:
+        """A gradient somewhere is not finite: nobody steps, residuals stay, and too many in a row end the run."""
+        self.skipped += 1
+        self.skipped_in_a_row += 1
+        for worker in self.workers:
+            worker.forget_batch()
+        if self.skipped_in_a_row >= self.config.train.max_skipped:
+            raise SuiteError(
+                f"gradients were not finite in {self.skipped_in_a_row} iterations in a row, the last was {self.iteration}; "
+                "lower optimizer.lr, lengthen optimizer.warmup_epochs or set optimizer.clip_norm"
+            )
+
+    def _measure(self, outcome: Outcome) -> None:
+        if self.world.rank == 0:
+            x, s = outcome.mean_accumulated.cpu().numpy(), outcome.update.cpu().numpy()
+            self.recorder.add("assumption", *self.meter.rows(self.exchange.plan, self.iteration, x, s))
+
+    def _evaluate(self, epoch: int, progress: TrainingProgress) -> None:
+        """Test process 0's model under the chosen BatchNorm statistics and record the epoch."""
+        self._adopt_statistics()
+        if self.world.rank != 0:
+            return
+        model = self.flat.model
+        model.eval()
+        with torch.no_grad():
+            scores = self.task.evaluate(model)
+        model.train()
+        mean_loss = self.epoch_loss / (self.iteration - epoch * self.per_epoch)
+        row = {"epoch": epoch + 1, "iteration": self.iteration, "train_loss": mean_loss}
+        row |= {"lr": self.optimizer.current_lr, "test_loss": scores["test_loss"], "metric": self.task.metric}
+        row |= {"value": scores[self.task.metric], "bytes_sent": self.world.bytes_sent, "seconds": self.train_seconds}
+        self.recorder.add("epochs", row | {"timestamp": time.time()})
+        note = f"loss {scores['test_loss']:.3f}, {self.task.metric.replace('_', ' ')} {scores[self.task.metric]:.4g}"
+        progress.epoch(epoch + 1, self.iteration, note)
+
+    def _adopt_statistics(self) -> None:
+        """Put worker 0's or the workers' average BatchNorm statistics into the model."""
+        everyone = self.world.gather_workers([worker.buffers for worker in self.workers])
+        chosen = everyone[:1] if self.config.train.batchnorm == "worker0" else everyone
+        for name, first in chosen[0].items():
+            owner, _, key = name.rpartition(".")
+            mean = torch.stack([buffers[name].double() for buffers in chosen]).mean(dim=0).to(first.dtype)
+            self.flat.model.get_submodule(owner)._buffers[key] = mean
+
+    # -- what outlives the process ------------------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        found = load_checkpoint(self.folder.checkpoint, self.world.size)
+        if found is None:
+            if self.world.rank == 0:
+                self.recorder.rewind(0)
+            return
+        step, shared, complaints = found
+        if shared["data_sha256"] != self.dataset.sha256:
+            raise SuiteError(f"{step} was trained on other data than is here now; begin in another folder with --out")
+        load_workers(step, self.workers)
+        self.flat.vector.copy_(shared["parameters"])
+        self.optimizer.load_state_dict(shared["optimizer"])
+        for name in _COUNTERS:
+            setattr(self, name, shared[name])
+        self.world.bytes_sent = shared["bytes_sent"]
+        self.resumed_at.append(self.iteration)
+        if self.world.rank == 0:
+            self.recorder.rewind(self.iteration)
+            for line in (*complaints, f"continuing {self.folder.path} from iteration {self.iteration}"):
+                print(line, flush=True)
+
+    def _save(self) -> None:
+        if self.world.rank == 0:
+            self.recorder.flush(self.iteration)
+        shared = {name: getattr(self, name) for name in _COUNTERS}
+        shared |= {"parameters": self.flat.vector, "optimizer": self.optimizer.state_dict()}
+        shared |= {"bytes_sent": self.world.bytes_sent, "data_sha256": self.dataset.sha256}
+        save_checkpoint(self.folder.checkpoint, self.world, self.workers, self.iteration, shared)
+
+    def _write_timeline(self) -> None:
+        """The traced iteration of all processes; the machine's monotonic clock is common to processes of one host."""
+        everyone = self.world.transport.gather_objects(self.clock.events)
+        if self.world.rank == 0:
+            origin = min(event["start"] for events in everyone for event in events)
+            events = [
+                {"rank": rank} | event | {"start": event["start"] - origin, "end": event["end"] - origin}
+                for rank, events in enumerate(everyone)
+                for event in events
+            ]
+            write_json(self.folder.timeline, {"iteration": self.iteration, "unit": "seconds", "events": events})
+
+    def _finish(self) -> None:
+        """Check that all processes hold the same parameters, then write tables and summary."""
+        sha = hashlib.sha256(self.flat.vector.cpu().numpy().tobytes()).hexdigest()
+        hashes = self.world.transport.gather_objects(sha)
+        if len(set(hashes)) > 1:
+            raise SuiteError(f"the processes ended with different parameters ({', '.join(h[:8] for h in hashes)})")
+        if self.world.rank == 0:
+            self.recorder.finish(self.folder.path)
+            facts = {
+                "parameters_sha256": sha, "data_sha256": self.dataset.sha256, "iterations": self.iteration,
+                "iterations_an_epoch": self.per_epoch, "parameters": self.layout.size, "skipped": self.skipped,
+                "segments": len(self.exchange.plan.segments), "messages": len(self.exchange.plan.messages),
+                "dropped": self.dataset.dropped(self.world.size, self.config.train.batch_size),
+                "resumed_at": self.resumed_at, "seconds": self.train_seconds,
+                "higher_is_better": self.task.higher_is_better,
+            }  # fmt: skip
+            write_json(self.folder.summary, summarise(self.config, self.folder, self.method.label, facts))
+
+    def _note_signal(self, number: int, frame: FrameType | None) -> None:
+        self.stop_signal = number
+
+
+def train(config: ExperimentConfig, path: Path, world: World) -> None:
+    """Run `config` in the folder `path`, which the caller has claimed."""
+    torch.set_num_threads(config.world.threads)
+    dataset = load_dataset(config).to(world.device)
+    trainer = Trainer(config, RunFolder(path), world, dataset)
+    check_layer_patterns(config, trainer.layout)
+    trainer.run()
+
+
+def check_layer_patterns(config: ExperimentConfig, layout: Layout) -> None:
+    """Refuse a pattern of `layer_density` that names no layer: it would silently do nothing."""
+    from fnmatch import fnmatchcase
+
+    for pattern in getattr(config.method, "layer_density", {}):
+        if not any(fnmatchcase(name, pattern) for name in layout.names):
+            raise ConfigError(f"method.layer_density: '{pattern}' matches no layer; the layers are {', '.join(layout.names)}")

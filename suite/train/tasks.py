@@ -1,0 +1,98 @@
+"""What differs between images and text: a worker's loss on its next batch, and evaluation."""
+
+import math
+from typing import Protocol
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from suite.config.experiment import ExperimentConfig
+from suite.data import Dataset, ImageDataset
+from suite.world import Worker
+
+
+class Task(Protocol):
+    """A kind of problem.
+
+    Attributes:
+        metric: name of the number that counts.
+        higher_is_better: its direction.
+    """
+
+    metric: str
+    higher_is_better: bool
+
+    def start_epoch(self, epoch: int, workers: list[Worker]) -> None:
+        """Prepare `epoch` (from 0); called before its first iteration and, after a resume, before the next one."""
+        ...
+
+    def loss(self, model: nn.Module, worker: Worker, iteration: int) -> torch.Tensor:
+        """Mean loss of a worker's batch of this epoch's `iteration` (from 0); may advance `worker.hidden`."""
+        ...
+
+    def evaluate(self, model: nn.Module) -> dict[str, float]:
+        """test_loss and the metric over the whole test set."""
+        ...
+
+
+class Classification(Task):
+    """Images, cross-entropy, top-1 accuracy."""
+
+    metric, higher_is_better = "test_accuracy", True
+
+    def __init__(self, dataset: ImageDataset, config: ExperimentConfig):
+        self.dataset, self.seed = dataset, config.train.seed
+        self.shape = (config.world.workers, config.train.batch_size)
+
+    def start_epoch(self, epoch: int, workers: list[Worker]) -> None:
+        self.order = self.dataset.epoch_order(self.seed, epoch, *self.shape)
+
+    def loss(self, model: nn.Module, worker: Worker, iteration: int) -> torch.Tensor:
+        images, labels = self.dataset.train
+        chosen = self.order[iteration, worker.index]
+        return F.cross_entropy(model(images[chosen]), labels[chosen])
+
+    def evaluate(self, model: nn.Module) -> dict[str, float]:
+        images, labels = self.dataset.test
+        logits = torch.cat([model(part) for part in images.split(256)])
+        correct = (logits.argmax(dim=1) == labels).double().mean()
+        return {"test_loss": float(F.cross_entropy(logits, labels)), self.metric: float(correct)}
+
+
+class LanguageModel(Task):
+    """Text in contiguous streams, hidden state carried from window to window, perplexity."""
+
+    metric, higher_is_better = "test_perplexity", False
+    _EVALUATION_STREAMS = 16
+
+    def __init__(self, dataset, config: ExperimentConfig):
+        self.dataset = dataset
+        self.streams = dataset.streams(config.world.workers, config.train.batch_size)
+
+    def start_epoch(self, epoch: int, workers: list[Worker]) -> None:
+        """Hidden states belong to the text before; at an epoch's first window there is none. See `loss`."""
+
+    def loss(self, model: nn.Module, worker: Worker, iteration: int) -> torch.Tensor:
+        start = iteration * self.dataset.sequence_length
+        window = self.streams[worker.index, :, start : start + self.dataset.sequence_length + 1]
+        logits, hidden = model(window[:, :-1], worker.hidden if iteration else None)
+        worker.hidden = tuple(h.detach() for h in hidden)
+        return F.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
+
+    def evaluate(self, model: nn.Module) -> dict[str, float]:
+        """Perplexity exp(total loss / tokens), summed over every test token but the first of each stream."""
+        length = len(self.dataset.test) // self._EVALUATION_STREAMS
+        text = self.dataset.test[: self._EVALUATION_STREAMS * length].view(self._EVALUATION_STREAMS, length)
+        total, hidden = 0.0, None
+        for start in range(0, length - 1, self.dataset.sequence_length):
+            window = text[:, start : start + self.dataset.sequence_length + 1]
+            logits, hidden = model(window[:, :-1], hidden)
+            total += float(F.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten(), reduction="sum"))
+        loss = total / (self._EVALUATION_STREAMS * (length - 1))
+        return {"test_loss": loss, self.metric: math.exp(min(loss, 700.0))}
+
+
+def build_task(dataset: Dataset, config: ExperimentConfig) -> Task:
+    """The task that reads this kind of data."""
+    return (Classification if isinstance(dataset, ImageDataset) else LanguageModel)(dataset, config)

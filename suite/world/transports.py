@@ -1,0 +1,113 @@
+"""What carries messages between processes. All three start a collective and give back a handle to wait on."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+
+
+class Pending:
+    """A started collective; `wait` gives its result and may be called once."""
+
+    def __init__(self, wait: Callable[[], torch.Tensor]):
+        self.wait = wait
+
+
+class Transport(Protocol):
+    """N processes; every collective is entered by all of them in the same order."""
+
+    rank: int
+    size: int
+
+    def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
+        """Start the element-wise sum over processes; may use `tensor` as its buffer."""
+        ...
+
+    def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
+        """Start collecting equally shaped tensors: [n, ...] from each becomes [N * n, ...] in rank order."""
+        ...
+
+    def gather_objects(self, value: Any) -> list[Any]:
+        """Every process's value, in rank order, on every process. Blocks; not for the inner loop."""
+        ...
+
+    def close(self) -> None:
+        """Leave the group."""
+        ...
+
+
+class VirtualTransport:
+    """One process hosts all workers: nothing travels."""
+
+    rank, size = 0, 1
+
+    def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
+        return Pending(lambda: tensor)
+
+    def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
+        return Pending(lambda: tensor)
+
+    def gather_objects(self, value: Any) -> list[Any]:
+        return [value]
+
+    def close(self) -> None:
+        pass
+
+
+class HorovodTransport:
+    """Horovod over Gloo, MPI or NCCL, as built; only its public calls are used."""
+
+    def __init__(self) -> None:
+        import horovod.torch as hvd
+
+        hvd.init()
+        self._hvd = hvd
+        self.rank, self.size = hvd.rank(), hvd.size()
+
+    def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
+        handle = self._hvd.allreduce_async_(tensor, op=self._hvd.Sum, name=name)
+        return Pending(lambda: self._hvd.synchronize(handle))
+
+    def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
+        handle = self._hvd.allgather_async(tensor, name=name)
+        return Pending(lambda: self._hvd.synchronize(handle))
+
+    def gather_objects(self, value: Any) -> list[Any]:
+        return self._hvd.allgather_object(value)
+
+    def close(self) -> None:
+        self._hvd.shutdown()
+
+
+class TorchTransport:
+    """torch.distributed: NCCL where every process has a GPU of its own, Gloo elsewhere."""
+
+    def __init__(self, rank: int, size: int, store: str, device: torch.device):
+        import torch.distributed as dist
+
+        self._dist, self.rank, self.size = dist, rank, size
+        backend = "nccl" if device.type == "cuda" else "gloo"
+        dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=size)
+
+    def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
+        return self._pending(self._dist.all_reduce(tensor, async_op=True), tensor)
+
+    def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
+        out = tensor.new_empty((self.size * tensor.shape[0], *tensor.shape[1:]))
+        return self._pending(self._dist.all_gather_into_tensor(out, tensor.contiguous(), async_op=True), out)
+
+    @staticmethod
+    def _pending(work: Any, result: torch.Tensor) -> Pending:
+        def wait() -> torch.Tensor:
+            work.wait()
+            return result
+
+        return Pending(wait)
+
+    def gather_objects(self, value: Any) -> list[Any]:
+        out: list[Any] = [None] * self.size
+        self._dist.all_gather_object(out, value)
+        return out
+
+    def close(self) -> None:
+        self._dist.destroy_process_group()

@@ -1,0 +1,125 @@
+"""One of P logical SGD workers: everything random or stateful that belongs to it alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+
+class FlatParameters:
+    """A model whose parameters are views of one vector, so that optimiser and exchange see one tensor.
+
+    Attributes:
+        model: the module; its parameters share memory with `vector`.
+        vector: float32 [d], in the order of `model.named_parameters()`.
+        parameters: the views.
+    """
+
+    def __init__(self, model: nn.Module):
+        self.model = model
+        named = list(model.named_parameters())
+        self.names = tuple(name for name, _ in named)
+        self.parameters = [parameter for _, parameter in named]
+        self.vector = torch.cat([p.detach().reshape(-1) for p in self.parameters])
+        for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
+            parameter.data = view
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(p.numel() for p in self.parameters)
+
+    def views(self, vector: torch.Tensor) -> list[torch.Tensor]:
+        """`vector` [d] cut into tensors of the parameters' shapes, without copying."""
+        return [part.view(p.shape) for part, p in zip(vector.split(list(self.sizes)), self.parameters, strict=True)]
+
+
+class GradientBuffer:
+    """A flat gradient [d] and its views in the shapes of the parameters."""
+
+    def __init__(self, flat: FlatParameters):
+        self.vector = torch.zeros_like(flat.vector)
+        self.views = flat.views(self.vector)
+
+
+class Worker:
+    """State of logical worker `index`; only what is in `state_dict` may influence training.
+
+    Attributes:
+        gradient: where back-propagation writes; after accumulation it holds residual + gradient.
+        residual: error-feedback memory, None for methods without it.
+        buffers: BatchNorm statistics by dotted name.
+        hidden: recurrent state, None where the model has none or an epoch begins.
+        compressor: what the method's compressor remembers.
+        rng: generator of the compressor's random draws.
+        dropout_rng: state of the device's global generator while this worker computes (uint8 tensor).
+    """
+
+    def __init__(self, index: int, seed: int, flat: FlatParameters, with_residual: bool):
+        self.index = index
+        self.flat = flat
+        self.gradient = GradientBuffer(flat)
+        self.residual = GradientBuffer(flat) if with_residual else None
+        self.buffers = {name: buffer.clone() for name, buffer in flat.model.named_buffers()}
+        self.hidden: tuple[torch.Tensor, ...] | None = None
+        self.compressor: dict[str, Any] = {}
+        dropout_seed, draw_seed = (int(s) for s in np.random.SeedSequence([seed, index]).generate_state(2, np.uint64) >> 1)
+        self._on_gpu = flat.vector.device.type == "cuda"
+        device = flat.vector.device if self._on_gpu else "cpu"
+        self.dropout_rng = torch.Generator(device).manual_seed(dropout_seed).get_state()
+        self.rng = torch.Generator().manual_seed(draw_seed)
+
+    @contextmanager
+    def computing(self) -> Iterator[nn.Module]:
+        """The process's model dressed as this worker's: its statistics, its gradient, its random numbers."""
+        model = self.flat.model
+        for name, buffer in self.buffers.items():
+            owner, _, key = name.rpartition(".")
+            model.get_submodule(owner)._buffers[key] = buffer
+        for parameter, view in zip(self.flat.parameters, self.gradient.views, strict=True):
+            parameter.grad = view
+        self._before = (self.hidden, {name: buffer.clone() for name, buffer in self.buffers.items()})
+        generators = torch.cuda if self._on_gpu else torch
+        outside = generators.get_rng_state()
+        generators.set_rng_state(self.dropout_rng)
+        try:
+            yield model
+        finally:
+            self.dropout_rng = generators.get_rng_state()
+            generators.set_rng_state(outside)
+
+    def keep_unsent(self) -> None:
+        """Make what the compressor left in the gradient buffer the new residual, by swapping the two buffers."""
+        if self.residual is not None:
+            self.gradient, self.residual = self.residual, self.gradient
+
+    def forget_batch(self) -> None:
+        """Undo what the last `computing` did to statistics and hidden state: its gradient is not used."""
+        self.hidden, before = self._before
+        for name, buffer in self.buffers.items():
+            buffer.copy_(before[name])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain tensors and values; loads with torch's safe default."""
+        return {
+            "index": self.index,
+            "residual": None if self.residual is None else self.residual.vector.clone(),
+            "buffers": {name: buffer.clone() for name, buffer in self.buffers.items()},
+            "hidden": None if self.hidden is None else [h.clone() for h in self.hidden],
+            "compressor": self.compressor,
+            "rng": self.rng.get_state(),
+            "dropout_rng": self.dropout_rng,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`'s values."""
+        if self.residual is not None:
+            self.residual.vector.copy_(state["residual"])
+        for name, buffer in self.buffers.items():
+            buffer.copy_(state["buffers"][name])
+        self.hidden = None if state["hidden"] is None else tuple(state["hidden"])
+        self.compressor = state["compressor"]
+        self.rng.set_state(state["rng"])
+        self.dropout_rng = state["dropout_rng"]
