@@ -13,7 +13,8 @@ _KINDS = (
     ("linear", r"(^|\.)(fc|linear|classifier|decoder|head|last_linear|output)\d*\."),
     ("convolution", r"conv|downsample|shortcut"),
 )
-ORDER = [kind for kind, _ in _KINDS] + ["other"]
+# From the model's body to its ends, as the heat map stacks them.
+ORDER = ["whole gradient", "embedding", "convolution", "recurrent", "normalisation", "linear", "other"]
 
 
 def layer_kinds(segments: pd.Series, sizes: pd.Series) -> list[str]:

@@ -4,7 +4,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from plots.style import listing, looks, metric, new_figure, plural, series_text
+from plots.style import listing, log_where_wide, looks, metric, new_figure, plural, series_text
 from plots.tables import Tables
 
 ORDER = 10
@@ -16,7 +16,7 @@ def draw(tables: Tables) -> Figure | None:
     """One row an experiment: training loss at the left, test metric at the right; mean and min-max over seeds."""
     if not tables.comparisons:
         return None
-    figure = new_figure(TITLE, 0.5 + 2.5 * len(tables.comparisons))
+    figure = new_figure(TITLE, 0.4 + 2.8 * len(tables.comparisons))
     look_of = looks(tables.runs.method_name)
     for row, (experiment, band) in enumerate(zip(
         tables.comparisons, figure.subfigures(len(tables.comparisons), 1, squeeze=False).flat, strict=True
@@ -29,7 +29,10 @@ def draw(tables: Tables) -> Figure | None:
         )
         names = epochs.drop_duplicates("series").set_index("series").method_name
         marks = {series: look_of[name] for series, name in names.items()}
-        band.suptitle(tables.title(experiment), x=0.01, ha="left", fontsize=10.5)
+        # About eight markers a curve, the last of them on its end.
+        last = epochs.epoch.nunique() - 1
+        step = max(1, last // 7)
+        band.suptitle(tables.title(experiment), x=0.01, ha="left", fontsize=10.5, fontweight="normal")
         for axes, column, text in zip(
             band.subplots(1, 2), ("train_loss", "value"), ("Training loss (nats)", shown.axis), strict=True
         ):
@@ -39,14 +42,16 @@ def draw(tables: Tables) -> Figure | None:
                 markers={series: look.marker for series, look in marks.items()},
                 dashes={series: look.dash for series, look in marks.items()},
                 errorbar=lambda values: (values.min(), values.max()), err_kws={"alpha": 0.18, "linewidth": 0},
-                markevery=max(1, epochs.epoch.nunique() // 8), markeredgewidth=0,
+                markevery=(last % step, step), markeredgewidth=0,
             )
             axes.set(xlabel="Epoch" if row == len(tables.comparisons) - 1 else "", ylabel=text)
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             if column == "train_loss":
-                axes.legend(title=None, handlelength=2.6)
-                if epochs.train_loss.min() > 0 and epochs.train_loss.max() / epochs.train_loss.min() > 20:
-                    axes.set_yscale("log")
+                handles, names = axes.get_legend_handles_labels()
+                axes.get_legend().remove()
+                band.legend(handles, names, loc="outside lower center", ncols=3, handlelength=2.6)
+            if column == "train_loss" or not shown.higher_is_better:
+                log_where_wide(axes.yaxis, epochs[column], 5)
     return figure
 
 
@@ -61,11 +66,12 @@ def _caption(tables: Tables) -> str:
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): mean final "
             f"{runs.metric.iloc[0].replace('_', ' ')} of {values}."
         )
-    return (
+    reading = (
         "Left: cross-entropy on the training data, in nats a sample or token. Right: the test metric after each epoch. "
         "Lines are means over seeds, bands reach from the lowest to the highest seed; density is the share of gradient "
-        "entries a worker sends. " + " ".join(ends)
+        "entries a worker sends."
     )
+    return "\n".join([reading, *ends])
 
 
 CAPTION = _caption

@@ -40,7 +40,7 @@ def draw(tables: Tables) -> Figure | None:
     for block, part, high in zip(blocks, parts, heights, strict=True):
         part.suptitle(
             f"{tables.title(block.experiment)}: {block.label}, seed {block.seed}",
-            x=0.01, ha="left", fontsize=10.5,
+            x=0.01, ha="left", fontsize=10.5, fontweight="normal",
         )
         upper, lower = part.subplots(2, 1, sharex=True, height_ratios=[high, 1.4])
         _heat_map(upper, block.rows)
@@ -65,8 +65,7 @@ def _heat_map(axes: Axes, rows: pd.DataFrame) -> None:
     segments = segments.sort_values(["kind", "position"]).reset_index(drop=True)
     grid = rows.pivot(index="segment", columns="iteration", values="delta").loc[segments.segment]
     reach = max(float((grid - 1).abs().stack().quantile(0.99)), 0.01)
-    colours = sns.color_palette("vlag", as_cmap=True).copy()
-    colours.set_bad("#c8c8c8")
+    colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad="#c8c8c8")
     # Rasterised: ten thousand cells as vector paths would make the SVG slow and large.
     mesh = axes.pcolormesh(
         grid.columns, range(len(grid)), grid.to_numpy(), cmap=colours, norm=Normalize(1 - reach, 1 + reach),
@@ -103,10 +102,9 @@ def _lines(axes: Axes, block: _Block, tables: Tables) -> None:
                       label=f"{label}, whole gradient")
     axes.axhline(1, color="#333333", linewidth=1, linestyle=(0, (4, 2)))
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.32 * (high - low))
+    axes.set_ylim(low, high + 0.3 * (high - low))
     above, points, _ = _above_one(block, tables)
-    axes.text(0.995, 0.97, f"above 1: {above / points:.2%} of {points:,} points", transform=axes.transAxes,
-              ha="right", va="top", fontsize=9)
+    axes.set_title(f"Above 1: {above / points:.2%} of {points:,} points (all seeds)", fontsize=9.5)
     axes.legend(loc="upper left", ncols=3, fontsize=8, borderaxespad=0.1, handlelength=2, columnspacing=1.2)
     axes.set(xlabel="Iteration", ylabel="delta")
 
@@ -132,14 +130,14 @@ def _caption(tables: Tables) -> str:
             f"{tables.title(block.experiment)}: {above:,} of {points:,} points ({above / points:.2%}; "
             f"{plural(seeds, 'seed')}, {plural(block.rows.segment.nunique(), 'segment')}) lie above 1{worst}."
         )
-    return (
+    reading = (
         "Delta compares what top-k leaves out with what a random choice of as many entries would leave out on average; "
         "it has no unit. The paper's convergence proof assumes delta of at most 1 (blue); above 1 (red) the assumption "
         "fails at that point. A row is one parameter tensor, grouped by kind of layer and within a group from the "
         "model's input (top) to its output; grey marks iterations without a value. Heat map and lines show the first "
-        "seed, thinned to at most 500 iterations; the share above 1 counts every logged point of every seed. "
-        + " ".join(sentences)
+        "seed, thinned to at most 500 iterations; the share above 1 counts every logged point of every seed."
     )
+    return "\n".join([reading, *sentences])
 
 
 CAPTION = _caption

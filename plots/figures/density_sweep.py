@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from plots.style import line_style, listing, looks, metric, panels, plural
+from plots.style import legend_below, line_style, listing, looks, metric, panels, plural, wrapped
 from plots.tables import TASK, Tables
 
 ORDER = 50
@@ -17,7 +17,7 @@ def draw(tables: Tables) -> Figure | None:
     sweeps = _sweeps(tables)
     if not sweeps:
         return None
-    figure, axes = panels(TITLE, len(sweeps), 3.4)
+    figure, axes = panels(TITLE, len(sweeps), 3.7)
     look_of = looks(tables.runs.method_name)
     for (title, runs), panel in zip(sweeps.items(), axes, strict=True):
         shown = metric(runs.metric.iloc[0])
@@ -35,8 +35,8 @@ def draw(tables: Tables) -> Figure | None:
         panel.set_xticks(sorted(sparse.density.unique()))
         panel.xaxis.set_minor_locator(NullLocator())
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        panel.set(title=title, xlabel="Density: share of entries sent", ylabel=shown.axis)
-        panel.legend(loc="lower right" if shown.higher_is_better else "upper right", handlelength=2.6)
+        panel.set(title=wrapped(title), xlabel="Density: share of entries sent", ylabel=shown.axis)
+        legend_below(panel)
     return figure
 
 
@@ -69,12 +69,12 @@ def _caption(tables: Tables) -> str:
             f"{listing(f'{label} reaches {shown.text(value)}' for label, value in lowest.items())}; {beside}. "
             f"Seeds a point: {spread}."
         )
-    return (
+    reading = (
         "Density, on a logarithmic scale, is the share of gradient entries each worker sends. Lines are means over "
         "seeds, faint points single seeds; the grey line and band are dense S-SGD, mean and lowest to highest seed. "
-        "Main runs of the same model, data, workers and iterations are included at their own density. "
-        + " ".join(sentences)
+        "Main runs of the same model, data, workers and iterations are included at their own density."
     )
+    return "\n".join([reading, *sentences])
 
 
 CAPTION = _caption

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from plots.style import bytes_text, line_style, listing, looks, metric, panels, plural, series_text
+from plots.style import bytes_text, legend_below, line_style, listing, log_where_wide, looks, metric, panels, plural, series_text, wrapped
 from plots.tables import Tables
 
 ORDER = 20
@@ -15,7 +15,7 @@ def draw(tables: Tables) -> Figure | None:
     """One panel an experiment: a thin line a seed, the mean over seeds as a bold line that ends in a marker."""
     if not tables.comparisons:
         return None
-    figure, axes = panels(TITLE, len(tables.comparisons), 3.3)
+    figure, axes = panels(TITLE, len(tables.comparisons), 3.7)
     look_of = looks(tables.runs.method_name)
     for experiment, panel in zip(tables.comparisons, axes, strict=True):
         epochs = tables.epochs[tables.epochs.experiment == experiment]
@@ -31,8 +31,10 @@ def draw(tables: Tables) -> Figure | None:
             )
         panel.set_xscale("log")
         panel.xaxis.set_major_formatter(EngFormatter("B"))
-        panel.set(title=tables.title(experiment), xlabel="Sent by one worker since the start", ylabel=shown.axis)
-        panel.legend(loc="lower right" if shown.higher_is_better else "upper right", handlelength=2.6)
+        panel.set(title=wrapped(tables.title(experiment)), xlabel="Sent by one worker since the start", ylabel=shown.axis)
+        if not shown.higher_is_better:
+            log_where_wide(panel.yaxis, epochs.value, 5)
+        legend_below(panel)
     return figure
 
 
@@ -45,11 +47,12 @@ def _caption(tables: Tables) -> str:
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): in all, one worker sent "
             f"{listing(f'{bytes_text(count)} with {label}' for label, count in total.items())}."
         )
-    return (
+    reading = (
         "Horizontal, on a logarithmic scale: bytes one worker has handed to the network since the start (payload; a "
         "sparse entry is its value and its index). Each line follows training from the first epoch's end to the last, "
-        "marked; thin lines are single seeds, bold ones their mean. Further left is cheaper. " + " ".join(parts)
+        "marked; thin lines are single seeds, bold ones their mean. Further left is cheaper."
     )
+    return "\n".join([reading, *parts])
 
 
 CAPTION = _caption

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from plots.style import line_style, listing, looks, panels
+from plots.style import line_style, listing, looks, panels, wrapped
 from plots.tables import Tables
 
 ORDER = 40
@@ -24,7 +24,7 @@ def draw(tables: Tables) -> Figure | None:
             over = of.groupby("iteration").norm_ratio.quantile([0.05, 0.5, 0.95]).unstack()
             panel.fill_between(over.index, over[0.05], over[0.95], color=look.colour, alpha=0.18, linewidth=0)
             panel.plot(over[0.5], color=look.colour, linestyle=line_style(look), label=label, linewidth=1.3)
-        panel.set(title=tables.title(experiment), xlabel="Iteration", ylabel="||s|| / ||x||")
+        panel.set(title=wrapped(tables.title(experiment)), xlabel="Iteration", ylabel=r"$\|s\|\,/\,\|x\|$  (no unit)")
         panel.set_ylim(0, 1.02 * max(1.0, panel.get_ylim()[1]))
         panel.legend(loc="upper right", ncols=2)
     return figure
@@ -42,12 +42,13 @@ def _caption(tables: Tables) -> str:
         medians = of.groupby("label", sort=False).norm_ratio.median()
         values = listing(f"{value:.2f} for {label}" for label, value in medians.items())
         sentences.append(f"{tables.title(experiment)}: median over the run {values}.")
-    return (
+    reading = (
         "x is the mean over workers of gradient plus residual, s the mean of what they send; the ratio of the two norms "
         "has no unit and is 1 when everything is sent. Lines are medians over the segments of a method (SLGS-SGD has "
         "one, the whole gradient), bands the 5th to 95th percentile over segments; first seed, thinned to at most 500 "
-        "iterations. " + " ".join(sentences)
+        "iterations."
     )
+    return "\n".join([reading, *sentences])
 
 
 CAPTION = _caption

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from plots.style import listing, panels
+from plots.style import listing, panels, wrapped
 from plots.tables import Tables
 
 ORDER = 70
@@ -18,6 +18,7 @@ _PHASES = {
     "other": "#aaaaaa",
     "measure": "#eeeeee",
 }
+_TRANSPORTS = {"horovod": "Horovod", "torch": "torch.distributed"}
 _SETTING = ["experiment", "workers", "processes", "transport"]
 
 
@@ -39,10 +40,12 @@ def draw(tables: Tables) -> Figure | None:
                 if value > 0.06 * total.max():
                     panel.text(place, foot.iloc[place] + value / 2, f"{value:.0f}", ha="center", va="center", fontsize=9)
             foot = foot + high
-        for place, value in enumerate(total):
-            panel.text(place, value + 0.015 * total.max(), f"{value:.0f} ms", ha="center", va="bottom", fontweight="bold")
+        measured = by_label.get("measure", foot * 0)
+        for place, (value, extra) in enumerate(zip(total, measured, strict=True)):
+            text = f"{value:.0f} ms" + (f"\n({value - extra:.0f} without measure)" if extra >= 0.5 else "")
+            panel.text(place, value + 0.015 * total.max(), text, ha="center", va="bottom", fontsize=9)
         panel.grid(axis="x", visible=False)
-        panel.set(title=_setting_text(tables, setting), ylabel="Milliseconds an iteration", ylim=(0, 1.12 * total.max()))
+        panel.set(title="\n".join(map(wrapped, _setting_text(tables, setting))), ylabel="Milliseconds an iteration", ylim=(0, 1.17 * total.max()))
     handles, names = panel.get_legend_handles_labels()
     figure.legend(handles[::-1], names[::-1], loc="outside right center")
     return figure
@@ -59,9 +62,11 @@ def _times(tables: Tables) -> dict[tuple, pd.DataFrame]:
     return found
 
 
-def _setting_text(tables: Tables, setting: tuple) -> str:
+def _setting_text(tables: Tables, setting: tuple) -> tuple[str, str]:
+    """The experiment and its placement, as two lines."""
     experiment, workers, processes, transport = setting
-    return f"{tables.title(experiment)}\n{workers} workers on {processes} processes, {transport}"
+    return (tables.title(experiment),
+            f"{workers} workers on {processes} processes, {_TRANSPORTS.get(transport, transport)}")
 
 
 def _verdict(grid: pd.DataFrame) -> str:
@@ -84,19 +89,20 @@ def _verdict(grid: pd.DataFrame) -> str:
             )
         else:
             text += f"{label} is {total[dense] / total[label]:.2f} times as fast as dense. "
-    return text
+    return text.strip()
 
 
 def _caption(tables: Tables) -> str:
-    parts = [f"{_setting_text(tables, setting)}. {_verdict(grid)}".replace("\n", ", ")
+    parts = [f"{', '.join(_setting_text(tables, setting))}. {_verdict(grid)}"
              for setting, grid in _times(tables).items()]
-    return (
+    reading = (
         "Milliseconds an iteration by phase: for each run the median over iterations, then the mean over seeds; the "
         "number on top is the sum of the phases. compute: forward and backward; select: choosing the entries to send; "
         "exchange: the collective, with waiting for slower processes; apply: the update; measure (hatched): logging the "
-        "assumption, which training does not need and the comparisons below leave out. All processes share one "
-        "machine, so the exchange crosses no network. " + "".join(parts).strip()
+        "assumption, which training does not need and the comparisons below leave out. Where all "
+        "processes share one machine, the exchange crosses no network."
     )
+    return "\n".join([reading, *parts])
 
 
 CAPTION = _caption

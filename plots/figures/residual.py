@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from plots.style import looks, metric, panels, plural, series_text
+from plots.style import legend_below, looks, metric, panels, plural, series_text, wrapped
 from plots.tables import TASK, Tables
 
 ORDER = 60
@@ -17,7 +17,7 @@ def draw(tables: Tables) -> Figure | None:
     tasks = _tasks(tables)
     if not tasks:
         return None
-    figure, axes = panels(TITLE, len(tasks), 3.4)
+    figure, axes = panels(TITLE, len(tasks), 3.7)
     look_of = looks(tables.runs.method_name)
     for (title, (sparse, dense)), panel in zip(tasks.items(), axes, strict=True):
         shown, ticks = metric(sparse.metric.iloc[0]), {}
@@ -33,15 +33,16 @@ def draw(tables: Tables) -> Figure | None:
                            markerfacecolor="white", markeredgewidth=0.9)
                 # A missing half of a pair has no mean and gets no text.
                 if len(values):
-                    panel.text(place + shift, values.max() + 0.02 * top,
-                               f"{'with' if kept else 'without'}\n{values.mean():.1f}", ha="center", fontsize=9)
+                    panel.text(place + shift, 0.06 * top, f"{'with' if kept else 'without'}\n{values.mean():.1f}",
+                               ha="center", fontsize=9,
+                               bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "none"})
         if len(dense):
             panel.axhline(dense.final.mean() * shown.scale, color=look_of["dense"].colour, linewidth=1.2,
                           linestyle=(0, (5, 2)), label=dense.label.iloc[0])
-            panel.legend(loc="upper right")
+            legend_below(panel)
         panel.set_xticks(list(ticks), list(ticks.values()))
         panel.grid(axis="x", visible=False)
-        panel.set(title=title, ylabel=shown.axis, xlim=(-0.7, len(ticks) - 0.3), ylim=(0, 1.32 * top))
+        panel.set(title=wrapped(title), ylabel=shown.axis, xlim=(-0.7, len(ticks) - 0.3), ylim=(0, 1.06 * top))
     return figure
 
 
@@ -70,11 +71,12 @@ def _caption(tables: Tables) -> str:
                           f"residual ({plural(seeds[True], 'seed')})")
         line = f"dense {shown.text(dense.final.mean())}" if len(dense) else "a dense run of the same length is missing"
         sentences.append(f"{title}: {'; '.join(values)}; {line}.")
-    return (
+    reading = (
         "The residual keeps what a worker did not send and adds it to the next gradient. Filled bars are with it, "
         "hatched ones without, at the same density: means over seeds, points are single seeds, the dashed line is "
-        "dense S-SGD. " + " ".join(sentences)
+        "dense S-SGD."
     )
+    return "\n".join([reading, *sentences])
 
 
 CAPTION = _caption

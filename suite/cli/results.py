@@ -1,2 +1,55 @@
-"""placeholder"""
-def register(app): pass
+"""Commands that build on finished runs: aggregate, track, claims, report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ProfileArgument = Annotated[str, typer.Argument(help="Profile whose results to read.")]
+ResultsOption = Annotated[Path, typer.Option("--results", help="Folder that holds a folder a profile.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    for command in (aggregate, track, claims, report):
+        app.command()(command)
+
+
+def aggregate(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Write results/PROFILE/tables/*.csv from the finished runs."""
+    from suite.record.aggregate import aggregate as build
+
+    for path in build(results / profile):
+        print(path)
+
+
+def track(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Import the finished runs into MLflow (results/PROFILE/mlflow.db); importing twice changes nothing."""
+    from suite.record.track import track as import_runs
+
+    counts = import_runs(results / profile)
+    print(", ".join(f"{n} {what}" for what, n in counts.items()))
+
+
+def claims(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Judge the sources' claims by the finished runs; prints the table and writes results/PROFILE/claims.json."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from suite.claims import judge_claims
+
+    judged = judge_claims(results / profile)
+    table = Table("claim", "verdict", "value", "seeds", "why", title=f"Claims, judged by profile {profile}")
+    for claim in judged["claims"]:
+        shown = [check for check in claim["checks"] if check["value"] is not None]
+        values = "\n".join(f"{c['value']:.4g} ± {c['spread'] or 0:.2g} {c['unit']}".strip() for c in shown)
+        seeds = "\n".join(str(check["seeds"]) for check in shown)
+        table.add_row(f"{claim['id']} {claim['text']}", claim["verdict"], values, seeds, claim["reason"])
+    Console().print(table, judged["rule"])
+
+
+def report(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Write results/PROFILE/report.html from tables, figures and claims."""
+    from suite.report import build_report
+
+    print(build_report(results / profile))

@@ -139,3 +139,9 @@ class ExperimentConfig(Strict):
         out = self.model_dump(mode="json", exclude={"method"})
         out["method"] = self.method.model_dump(mode="json")
         return out
+
+
+def variants(section: str) -> dict[str, type[Strict]]:
+    """Settings models by name of a section that has several: "model" or "dataset"."""
+    models = {"model": (ResNet20Config, LSTMConfig), "dataset": (DigitsConfig, PydocConfig)}
+    return {model.model_fields["name"].default: model for model in models[section]}

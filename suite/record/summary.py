@@ -2,30 +2,35 @@
 
 from typing import Any
 
-import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from suite.config import ExperimentConfig
+from suite.record.recorder import Recorder
 from suite.record.run_folder import RunFolder
 
 
-def summarise(config: ExperimentConfig, folder: RunFolder, label: str, facts: dict[str, Any]) -> dict[str, Any]:
+def summarise(
+    config: ExperimentConfig, folder: RunFolder, recorder: Recorder, label: str, facts: dict[str, Any]
+) -> dict[str, Any]:
     """The run's facts with what its tables say: final and best metric, losses, bytes, median phase times."""
-    epochs = pd.read_csv(folder.path / "epochs.csv")
-    iterations = pd.read_parquet(folder.path / "iterations.parquet")
-    best = epochs["value"].max() if facts["higher_is_better"] else epochs["value"].min()
-    last = epochs.iloc[-1]
-    phases = iterations.filter(regex="_s$").median()
+    epochs = recorder.read("epochs").to_pylist()
+    iterations = pq.read_table(folder.path / "iterations.parquet")
+    last, best = epochs[-1], max if facts["higher_is_better"] else min
+    phases = [name for name in iterations.column_names if name.endswith("_s")]
     return facts | {
         "complete": True,
         "method": config.method.name,
         "label": label,
         "metric": last["metric"],
-        "final": float(last["value"]),
-        "best": float(best),
-        "train_loss": float(last["train_loss"]),
-        "test_loss": float(last["test_loss"]),
-        "epochs": int(last["epoch"]),
-        "bytes_sent": float(last["bytes_sent"]),
+        "final": last["value"],
+        "best": best(row["value"] for row in epochs),
+        "train_loss": last["train_loss"],
+        "test_loss": last["test_loss"],
+        "epochs": last["epoch"],
+        "bytes_sent": last["bytes_sent"],
         "batchnorm": config.train.batchnorm,
-        "median_seconds": {name.removesuffix("_s"): float(value) for name, value in phases.items()},
+        "median_seconds": {
+            name.removesuffix("_s"): pc.quantile(iterations[name], 0.5)[0].as_py() for name in phases
+        },
     }

@@ -252,7 +252,7 @@ class Trainer:
                 "resumed_at": self.resumed_at, "seconds": self.train_seconds,
                 "higher_is_better": self.task.higher_is_better,
             }  # fmt: skip
-            write_json(self.folder.summary, summarise(self.config, self.folder, self.method.label, facts))
+            write_json(self.folder.summary, summarise(self.config, self.folder, self.recorder, self.method.label, facts))
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
         self.stop_signal = number

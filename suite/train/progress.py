@@ -1,10 +1,16 @@
 """A progress bar on a terminal, plain lines elsewhere."""
 
+import os
 import sys
 import time
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def on_terminal() -> bool:
+    """Whether a person is watching. A rank under mpirun has a terminal of mpirun's own: the launcher's word counts."""
+    return sys.stdout.isatty() and "SUITE_PLAIN" not in os.environ
 
 
 class TrainingProgress:
@@ -13,7 +19,7 @@ class TrainingProgress:
     def __init__(self, title: str, total: int, done: int, enabled: bool):
         self.title, self.enabled, self.began = title, enabled, time.monotonic()
         self.bar = None
-        if enabled and sys.stdout.isatty():
+        if enabled and on_terminal():
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             self.bar = Progress(*columns, TextColumn("{task.fields[note]}"), console=Console())
             self.task = self.bar.add_task(title, total=total, completed=done, note="")

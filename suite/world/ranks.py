@@ -1,6 +1,7 @@
 """The environment each rank of a local multi-process run starts with. No ssh, no horovodrun."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ def rank_environments(config: WorldConfig) -> Iterator[list[Env]]:
     Under Horovod's MPI controller one process, mpirun, is started and starts the ranks itself.
     """
     common = dict(os.environ, OMP_NUM_THREADS=str(config.threads), PYTHONUNBUFFERED="1", SUITE_LAUNCHER=str(os.getpid()))
+    if not sys.stdout.isatty():
+        common["SUITE_PLAIN"] = "1"
     ranks = [common | {"SUITE_RANK": str(r), "SUITE_LOCAL_RANK": str(r)} for r in range(config.processes)]
     if config.transport == "torch":
         with tempfile.TemporaryDirectory(prefix="suite-store-") as folder:

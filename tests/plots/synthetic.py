@@ -167,7 +167,7 @@ def _run_row(run: Run, epochs: pd.DataFrame) -> dict:
         "processes": run.processes, "transport": run.transport, "density": run.density,
         "error_feedback": run.error_feedback, "lr_placement": "outside", "metric": own.metric.iloc[0],
         "final": own.value.iloc[-1], "best": better, "train_loss": own.train_loss.iloc[-1], "iterations": ITERATIONS,
-        "epochs": EPOCHS, "seconds": 41.5 + 3 * run.seed, "bytes_sent": ITERATIONS * run.step_bytes,
+        "epochs": EPOCHS, "seconds": round(ITERATIONS * (0.2 + sum(PHASES[run.method_name])) + 3 * run.seed, 2), "bytes_sent": ITERATIONS * run.step_bytes,
         "parameters": run.size, "segments": len(run.segments), "skipped": 0, "dropped": 13,
         "parameters_sha256": hashlib.sha256(run.run_id.encode()).hexdigest(),
     }

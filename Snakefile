@@ -1,0 +1,36 @@
+# The pipeline's front door: every cell of a profile is trained, then tables, MLflow, figures, claims and the report.
+#
+#   snakemake --cores 2                           the laptop profile
+#   snakemake --cores 2 --config profile=smoke    every rule once, tiny
+import os
+import sys
+
+from snakemake.exceptions import WorkflowError
+
+from suite.config import validate_config
+from suite.config.profiles import profile_cells
+from suite.errors import SuiteError
+
+PROFILE = config.get("profile", "laptop")
+RESULTS = f"results/{PROFILE}"
+
+# Jobs run the Python that runs this file, also where its environment has not been activated.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+
+try:
+    CELLS = {cell.folder: cell for cell in profile_cells(PROFILE)}
+    for cell in CELLS.values():
+        validate_config(cell.config)  # a mistake in the last cell should not wait for the first one to be trained
+except SuiteError as error:
+    raise WorkflowError(str(error))
+
+
+include: "rules/train.smk"
+include: "rules/results.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        report=f"{RESULTS}/report.html",
+        tracked=f"{RESULTS}/.tracked",

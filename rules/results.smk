@@ -1,0 +1,85 @@
+# Everything that is built from finished runs. Each rule is one process, so MLflow's database has a single writer.
+from glob import glob
+
+
+rule aggregate:
+    input:
+        expand(f"{RESULTS}/runs/{{cell}}/summary.json", cell=CELLS),
+    output:
+        expand(
+            f"{RESULTS}/tables/{{table}}.csv",
+            table=["runs", "epochs", "phases", "assumption", "assumption_iterations"],
+        ),
+    log:
+        f"{RESULTS}/logs/aggregate.log",
+    params:
+        profile=PROFILE,
+    conda:
+        "../environment.yml"
+    shell:
+        "python -m suite aggregate {params.profile} > {log} 2>&1"
+
+
+rule track:
+    input:
+        rules.aggregate.output,
+    output:
+        touch(f"{RESULTS}/.tracked"),
+    log:
+        f"{RESULTS}/logs/track.log",
+    params:
+        profile=PROFILE,
+    conda:
+        "../environment.yml"
+    shell:
+        "python -m suite track {params.profile} > {log} 2>&1"
+
+
+rule figures:
+    input:
+        tables=rules.aggregate.output,
+        code=glob(f"{workflow.basedir}/plots/**/*.py", recursive=True),
+    output:
+        f"{RESULTS}/figures/captions.json",
+    log:
+        f"{RESULTS}/logs/figures.log",
+    params:
+        results=RESULTS,
+    conda:
+        "../environment.yml"
+    shell:
+        "python -m plots --results {params.results} > {log} 2>&1"
+
+
+rule claims:
+    input:
+        tables=rules.aggregate.output,
+        claims=glob(f"{workflow.basedir}/replications/*/claims.yaml"),
+    output:
+        f"{RESULTS}/claims.json",
+    log:
+        f"{RESULTS}/logs/claims.log",
+    params:
+        profile=PROFILE,
+    conda:
+        "../environment.yml"
+    shell:
+        "python -m suite claims {params.profile} > {log} 2>&1"
+
+
+rule report:
+    input:
+        figures=rules.figures.output,
+        claims=rules.claims.output,
+        template=glob(f"{workflow.basedir}/suite/report/*"),
+        published=glob(f"{workflow.basedir}/replications/*/published.yaml"),
+    output:
+        f"{RESULTS}/report.html",
+    log:
+        f"{RESULTS}/logs/report.log",
+    params:
+        profile=PROFILE,
+    conda:
+        "../environment.yml"
+    shell:
+        "python -m suite report {params.profile} > {log} 2>&1"

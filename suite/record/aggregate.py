@@ -1,0 +1,136 @@
+"""From run folders to the tidy tables that figures, claims and report are built from.
+
+Every number here is copied or averaged from a run's files; deleting the tables loses nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from suite.config.profiles import Cell, profile_cells
+from suite.errors import SuiteError
+from suite.record.atomic import replacing
+from suite.record.run_folder import RunFolder
+
+# A figure of one run draws at most this many iterations; longer runs are thinned evenly.
+_DRAWN_ITERATIONS = 500
+_PHASES = ("compute", "select", "exchange", "apply", "measure", "other")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A cell of the grid with its run folder and what is in it."""
+
+    cell: Cell
+    folder: RunFolder
+    summary: dict[str, Any]
+    config: dict[str, Any]
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The columns every table starts with."""
+        method = self.config["method"]
+        return {
+            "experiment": self.cell.experiment, "title": self.cell.title, "method": self.cell.method,
+            "method_name": method["name"], "label": self.summary["label"], "seed": self.cell.seed,
+            "density": method.get("density"),
+        }  # fmt: skip
+
+
+def finished_runs(results: Path) -> Iterator[FinishedRun]:
+    """The complete runs of the profile whose folder `results` is, in the order of its experiments file."""
+    for cell in profile_cells(results.name):
+        folder = RunFolder(results / "runs" / cell.folder)
+        summary = folder.read_summary()
+        if summary is not None:
+            yield FinishedRun(cell, folder, summary, yaml.safe_load(folder.config.read_text()))
+
+
+def aggregate(results: Path) -> list[Path]:
+    """Write results/<profile>/tables/*.csv from the finished runs; returns the files.
+
+    Raises:
+        SuiteError: no run is finished, or a run's file is damaged.
+    """
+    runs = list(finished_runs(results))
+    if not runs:
+        raise SuiteError(f"no finished run in {results}/runs; run `snakemake --cores 2 --config profile={results.name}` first")
+    tables = {
+        "runs": pd.DataFrame([_run_row(run) for run in runs]),
+        "epochs": pd.concat([_with_keys(run, _epochs(run)) for run in runs]),
+        "phases": pd.concat([_with_keys(run, _phases(run)) for run in runs]),
+    }
+    series = [(run, _assumption(run)) for run in runs]
+    tables["assumption"] = pd.concat([_with_keys(run, _by_epoch(frame)) for run, frame in series])
+    tables["assumption_iterations"] = pd.concat([_with_keys(run, _thinned(frame)) for run, frame in series])
+    written = []
+    for name, table in tables.items():
+        path = results / "tables" / f"{name}.csv"
+        with replacing(path) as aside:
+            table.to_csv(aside, index=False)
+        written.append(path)
+    return written
+
+
+def _run_row(run: FinishedRun) -> dict[str, Any]:
+    config, summary = run.config, run.summary
+    world, method = config["world"], config["method"]
+    copied = ("metric", "final", "best", "train_loss", "iterations", "epochs", "seconds", "bytes_sent", "parameters",
+              "segments", "messages", "skipped", "dropped", "parameters_sha256", "data_sha256")  # fmt: skip
+    return {"run": run.cell.address, "run_id": f"{run.cell.address}@{run.cell.config_hash}"} | run.keys | {
+        "model": config["model"]["name"], "dataset": config["data"]["name"],
+        "workers": world["workers"], "processes": world["processes"], "transport": world["transport"],
+        "error_feedback": method.get("error_feedback", False), "lr_placement": method.get("lr_placement", "outside"),
+    } | {name: summary[name] for name in copied}  # fmt: skip
+
+
+def _with_keys(run: FinishedRun, frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(**run.keys)[[*run.keys, *(c for c in frame.columns if c not in run.keys)]]
+
+
+def _read(run: FinishedRun, name: str) -> pd.DataFrame:
+    path = run.folder.path / name
+    try:
+        return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    except (OSError, ValueError) as error:  # pyarrow's errors for a damaged file are ValueErrors
+        raise SuiteError(
+            f"{path} is missing or damaged; delete {run.folder.summary} and run the pipeline again to rebuild it"
+        ) from error
+
+
+def _epochs(run: FinishedRun) -> pd.DataFrame:
+    return _read(run, "epochs.csv")
+
+
+def _phases(run: FinishedRun) -> pd.DataFrame:
+    world = run.config["world"]
+    seconds = [run.summary["median_seconds"][phase] for phase in _PHASES]
+    return pd.DataFrame({"phase": _PHASES, "median_s": seconds}).assign(
+        **{name: world[name] for name in ("workers", "processes", "transport")}
+    )
+
+
+def _assumption(run: FinishedRun) -> pd.DataFrame:
+    """The run's assumption rows with the segment's position in the model and its epoch."""
+    frame = _read(run, "assumption.parquet")
+    frame["position"] = frame.groupby("iteration").cumcount()
+    frame["epoch"] = (frame["iteration"] - 1) // run.summary["iterations_an_epoch"] + 1
+    return frame
+
+
+def _by_epoch(frame: pd.DataFrame) -> pd.DataFrame:
+    grouped = frame.assign(above=frame["delta"] > 1).groupby(["epoch", "position", "segment", "d", "k"], as_index=False)
+    return grouped.agg(
+        points=("delta", "count"), delta_mean=("delta", "mean"), delta_max=("delta", "max"), above_one=("above", "sum"),
+        delta_random_mean=("delta_random", "mean"), norm_ratio_mean=("norm_ratio", "mean"),
+    )  # fmt: skip
+
+
+def _thinned(frame: pd.DataFrame) -> pd.DataFrame:
+    iterations = frame["iteration"].unique()
+    step = -(-len(iterations) // _DRAWN_ITERATIONS) or 1
+    return frame[frame["iteration"].isin(iterations[::step])].drop(columns="epoch")

@@ -1,0 +1,146 @@
+"""The authors' published iteration times and the arithmetic behind S1, S2 and the largest gain of pipelining."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, PositiveFloat, ValidationError
+
+from suite.config.strict import Strict
+from suite.config.values import read_yaml, sentence
+from suite.errors import ConfigError
+from suite.report.words import listing
+
+
+class SparseTimes(Strict):
+    """Seconds an iteration that a sparse method adds to computation, and all of it."""
+
+    selection: PositiveFloat
+    exchange: PositiveFloat = Field(description="in layer-wise rows only what stays visible beside computation")
+    total: PositiveFloat
+
+
+class ModelTimes(Strict):
+    """One model's row, in seconds an iteration."""
+
+    forward: PositiveFloat
+    backward: PositiveFloat
+    slgs: SparseTimes
+    lags: SparseTimes
+
+
+class IterationTimes(Strict):
+    """The authors' phase times."""
+
+    source: str
+    unit: str
+    models: dict[str, ModelTimes]
+
+
+class DenseTotals(Strict):
+    """Dense iterations, where anyone remembers them."""
+
+    source: str
+    unit: str
+    models: dict[str, PositiveFloat]
+
+
+class SpeedupBound(Strict):
+    """The authors' values of S_max."""
+
+    source: str
+    authors_values: dict[str, PositiveFloat]
+
+
+class Claimed(Strict):
+    """What the text around the numbers says."""
+
+    source: str
+    dense_over_lags: str
+    saved_against_slgs: float
+
+
+class Published(Strict):
+    """replications/<paper>/published.yaml."""
+
+    title: str
+    iteration_times: IterationTimes
+    dense_totals: DenseTotals
+    speedup_bound: SpeedupBound
+    claimed: Claimed
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model: published seconds and what follows from them (ratios without unit, None where dense is unknown)."""
+
+    model: str
+    times: ModelTimes
+    dense: float | None
+    dense_over_lags: float | None
+    slgs_over_lags: float
+    saved: float
+    authors_bound: float | None
+    bound_selection: float
+    bound_exchange: float
+
+
+def largest_gain(forward: float, backward: float, communication: float) -> float:
+    """S_max = 1 + 1 / (t_f / min(t_b, t_c) + max(r, 1/r)), r = t_c / t_b: the paper's bound on pipelining's gain."""
+    ratio = communication / backward
+    return 1 + 1 / (forward / min(backward, communication) + max(ratio, 1 / ratio))
+
+
+def read_published(path: Path) -> Published:
+    """Read and check one published.yaml."""
+    try:
+        return Published.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {sentence(error)}") from error
+
+
+def arithmetic(published: Published) -> list[Row]:
+    """A row a model."""
+    rows = []
+    for model, times in published.iteration_times.models.items():
+        dense = published.dense_totals.models.get(model)
+        rows.append(Row(
+            model=model,
+            times=times,
+            dense=dense,
+            dense_over_lags=None if dense is None else dense / times.lags.total,
+            slgs_over_lags=times.slgs.total / times.lags.total,
+            saved=1 - times.lags.total / times.slgs.total,
+            authors_bound=published.speedup_bound.authors_values.get(model),
+            bound_selection=largest_gain(times.forward, times.backward, times.slgs.selection),
+            bound_exchange=largest_gain(times.forward, times.backward, times.slgs.exchange),
+        ))  # fmt: skip
+    return rows
+
+
+def findings(published: Published, rows: list[Row]) -> list[str]:
+    """What the numbers say about themselves, one sentence each."""
+    saved = sum(row.saved for row in rows) / len(rows)
+    known = [row.dense_over_lags for row in rows if row.dense_over_lags is not None]
+    out = []
+    if known:
+        out.append(
+            f"S1: dense over LAGS-SGD is {min(known):.2f} to {max(known):.2f} with the recalled dense totals on this "
+            f"network, against {published.claimed.dense_over_lags} claimed for the faster one."
+        )
+    out.append(
+        f"S2: LAGS-SGD's iteration is on average {saved:.1%} shorter than SLGS-SGD's (mean over {len(rows)} models), "
+        f"against {published.claimed.saved_against_slgs:.1%} claimed for the faster network."
+    )
+    out += [_bound_sentence(rows, "selection"), _bound_sentence(rows, "exchange")]
+    return out
+
+
+def _bound_sentence(rows: list[Row], column: str) -> str:
+    bounds = {row.model: getattr(row, f"bound_{column}") for row in rows}
+    over = [f"{row.model} ({row.slgs_over_lags:.3f} measured, {bounds[row.model]:.3f} at most)"
+            for row in rows if row.slgs_over_lags > bounds[row.model]]
+    agree = [row.model for row in rows if row.authors_bound is not None and abs(row.authors_bound - bounds[row.model]) < 1e-3]
+    text = f"S_max with the {column} time as communication: "
+    text += f"gives the authors' values for {listing(agree)}; " if agree else "gives none of the authors' values; "
+    return text + (f"the measured ratio lies above its own maximum for {listing(over)}." if over
+                   else "no measured ratio lies above its maximum.")

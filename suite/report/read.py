@@ -1,0 +1,91 @@
+"""What the report needs of results/<profile>/, read once and checked."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from suite.errors import ConfigError
+
+_RUN_COLUMNS = (
+    "run run_id experiment title method method_name label seed workers processes transport density error_feedback "
+    "metric final iterations seconds bytes_sent skipped parameters_sha256"
+).split()
+
+
+@dataclass(frozen=True)
+class ProfileResults:
+    """The stored results of one profile.
+
+    Attributes:
+        name: the profile.
+        runs: the table tables/runs.csv; `folder` is added, the run's folder relative to the profile's.
+        claims: the judged claims of claims.json.
+        figures: the entries of figures/captions.json, each with `file`, the path without suffix.
+        environments: environment.json of every run that has one.
+        finished: first and last day on which a run finished an epoch (UTC), None when no run says.
+    """
+
+    name: str
+    runs: pd.DataFrame
+    claims: list[dict[str, Any]]
+    figures: list[dict[str, Any]]
+    environments: list[dict[str, Any]]
+    finished: tuple[str, str] | None
+
+    @classmethod
+    def read(cls, results: Path) -> "ProfileResults":
+        """Read a profile's folder; raises ConfigError where a file is missing or unusable."""
+        runs = _read_runs(results / "tables" / "runs.csv")
+        claims = _read_json(results / "claims.json", "judge them with `suite claims`")
+        figures = _read_json(results / "figures" / "captions.json", f"draw them with `python -m plots --results {results}`")
+        folders = [results / folder for folder in runs.folder]
+        environments = [_read_json(path, "delete it and run its cell again") for folder in folders
+                        if (path := folder / "environment.json").exists()]
+        return cls(
+            name=claims["profile"],
+            runs=runs,
+            claims=claims["claims"],
+            figures=[figure | {"file": results / "figures" / figure["name"]} for figure in figures],
+            environments=environments,
+            finished=_days(folders),
+        )
+
+
+def _read_runs(path: Path) -> pd.DataFrame:
+    try:
+        runs = pd.read_csv(path, dtype={"run_id": str, "parameters_sha256": str})
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no table {path}; make it with `snakemake {path}`") from error
+    except ValueError as error:  # pandas' parser errors and bad encodings are ValueErrors
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{path} is not a readable CSV table ({reason}); delete it and make it again") from error
+    missing = [column for column in _RUN_COLUMNS if column not in runs]
+    if missing:
+        raise ConfigError(f"{path} lacks the column {', '.join(missing)}; delete it and make it again")
+    if runs.empty:
+        raise ConfigError(f"{path} lists no run; train at least one cell of the profile first")
+    return runs.assign(folder=["runs/" + address.partition("/")[2] for address in runs.run])
+
+
+def _read_json(path: Path, fix: str) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no {path}; {fix}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid JSON ({error}); {fix}") from error
+
+
+def _days(folders: list[Path]) -> tuple[str, str] | None:
+    times = []
+    for folder in folders:
+        if (folder / "epochs.csv").exists():
+            times += pd.read_csv(folder / "epochs.csv", usecols=["timestamp"])["timestamp"].tolist()
+    if not times:
+        return None
+    first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in (min(times), max(times)))
+    return first, last

@@ -1,0 +1,50 @@
+"""Numbers and lists as people read them."""
+
+import math
+from collections.abc import Iterable
+
+_TRANSPORTS = {"horovod": "Horovod", "torch": "torch.distributed"}
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many significant digits, no exponent where people would not write one; a dash for none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    size = abs(value)
+    if size >= 10**digits:
+        return f"{value:,.0f}" if size < 1e9 else f"{value:.{digits - 1}e}"
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def amount_of_bytes(count: float) -> str:
+    """Bytes in decimal units, as networks count."""
+    power = min(int(math.log10(max(count, 1)) // 3), 4)
+    return f"{count / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
+
+
+def listing(parts: Iterable[str]) -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    *front, last = parts
+    return f"{', '.join(front)} and {last}" if front else last
+
+
+def plural(count: int, noun: str) -> str:
+    """'1 seed', '3 seeds'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def metric_name(metric: str) -> str:
+    """'test_accuracy' as 'test accuracy'."""
+    return metric.replace("_", " ")
+
+
+def metric_value(metric: str, value: float) -> str:
+    """A test metric with its unit: an accuracy in percent, a perplexity as it is."""
+    return f"{100 * value:.2f}%" if metric.endswith("accuracy") else f"{value:.2f}"
+
+
+def placement(workers: int, processes: int, transport: str) -> str:
+    """Where the workers of a run live."""
+    if processes == 1:
+        return f"{workers} workers in one process"
+    return f"{workers} workers on {processes} processes over {_TRANSPORTS.get(transport, transport)}"

@@ -1,0 +1,100 @@
+"""Every figure of the gallery, drawn from synthetic tables."""
+
+import json
+import shutil
+from inspect import isfunction
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from plots.gallery import draw_all, figure_modules
+from plots.style import looks, save
+from plots.tables import Tables
+from synthetic import profile_runs, write_results
+
+MODULES = figure_modules()
+each_figure = pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])
+
+
+def name_of(module):
+    return module.__name__.rpartition(".")[2]
+
+
+def captions_of(results):
+    return {entry["name"]: entry for entry in json.loads((results / "figures" / "captions.json").read_text())}
+
+
+@each_figure
+def test_figure_is_drawn(module, drawn):
+    pixels = np.asarray(Image.open(drawn / "figures" / f"{name_of(module)}.png").convert("RGB"))
+    height, width, _ = pixels.shape
+    assert width > 900 and height > 300
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50
+    assert (drawn / "figures" / f"{name_of(module)}.svg").read_text().rstrip().endswith("</svg>")
+
+
+@each_figure
+def test_equal_tables_give_equal_bytes(module, drawn, tmp_path):
+    save(module.draw(Tables.read(drawn)), tmp_path, name_of(module))
+    for kind in ("svg", "png"):
+        file = f"{name_of(module)}.{kind}"
+        assert (tmp_path / file).read_bytes() == (drawn / "figures" / file).read_bytes()
+
+
+@each_figure
+def test_module_offers_one_function(module):
+    public = [name for name, value in vars(module).items()
+              if isfunction(value) and value.__module__ == module.__name__ and value.__name__[0] != "_"]
+    assert public == ["draw"]
+
+
+def test_captions_state_the_numbers(drawn):
+    captions, runs = captions_of(drawn), pd.read_csv(drawn / "tables" / "runs.csv")
+    assert list(captions) == [name_of(module) for module in MODULES]
+    dense = runs[(runs.experiment == "digits") & (runs.method == "dense")]
+    assert f"Dense S-SGD {100 * dense.final.mean():.1f}%" in captions["curves"]["caption"]
+    assert "(3 seeds)" in captions["curves"]["caption"]
+    assumption = pd.read_csv(drawn / "tables" / "assumption.csv")
+    lags = assumption[(assumption.experiment == "digits") & (assumption.method == "lags")]
+    assert f"{lags.above_one.sum():,} of {lags.points.sum():,} points" in captions["delta_segments"]["caption"]
+
+
+def test_phases_say_where_dense_is_faster(drawn):
+    caption = captions_of(drawn)["phases"]["caption"]
+    assert "Dense is faster than LAGS-SGD here, by 7 ms an iteration" in caption
+    assert "it saves 13 ms of exchange but select takes 19 ms more" in caption
+
+
+def test_absent_data_is_named_and_old_pictures_go(tmp_path):
+    runs = [run for run in profile_runs() if run.experiment == "pydoc"]
+    results = write_results(tmp_path, runs)
+    (results / "figures").mkdir()
+    (results / "figures" / "phases.svg").write_text("of an earlier profile")
+    draw_all(results)
+    missing = {name: entry["missing"] for name, entry in captions_of(results).items() if "missing" in entry}
+    assert set(missing) == {"density_sweep", "residual", "phases"}
+    assert missing["phases"] == "this profile has no run on more than one process"
+    assert not (results / "figures" / "phases.svg").exists()
+
+
+def test_tables_without_rows_miss_every_figure(drawn, tmp_path):
+    shutil.copytree(drawn / "tables", tmp_path / "tables")
+    for path in (tmp_path / "tables").iterdir():
+        pd.read_csv(path).head(0).to_csv(path, index=False)
+    assert all("missing" in entry for entry in draw_all(tmp_path))
+
+
+def test_one_seed_is_compared_where_nothing_has_several(tmp_path):
+    results = write_results(tmp_path, [run for run in profile_runs() if run.seed == 0])
+    assert Tables.read(results).comparisons == ["digits", "pydoc", "ranks"]
+
+
+def test_comparisons_leave_out_sweeps_ablations_and_timing_runs(drawn):
+    assert Tables.read(drawn).comparisons == ["digits", "pydoc"]
+
+
+def test_a_new_method_gets_marks_of_its_own():
+    known, more = looks([]), looks(["lags", "gtopk", "powersgd"])
+    assert {name: more[name] for name in known} == known
+    assert len(set(more.values())) == 5

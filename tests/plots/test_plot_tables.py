@@ -1,0 +1,85 @@
+"""Tables that cannot be used are refused in one sentence, and layers are told by name and size."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from plots.layers import layer_kinds
+from plots.tables import TableError, Tables
+from synthetic import lstm_segments, resnet20_segments
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def results(drawn, tmp_path):
+    shutil.copytree(drawn / "tables", tmp_path / "tables")
+    return tmp_path
+
+
+def refuse(results) -> str:
+    with pytest.raises(TableError) as error:
+        Tables.read(results)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def test_missing_table(results):
+    (results / "tables" / "epochs.csv").unlink()
+    assert "there is no table" in refuse(results) and "epochs.csv" in refuse(results)
+
+
+@pytest.mark.parametrize("content", [b"", b'a,b\n1,2,3\n"', b"\xff\xfe\x00\x01"], ids=["empty", "ragged", "binary"])
+def test_corrupt_table(results, content):
+    (results / "tables" / "runs.csv").write_bytes(content)
+    assert "runs.csv is not a readable CSV table" in refuse(results)
+
+
+def test_missing_column(results):
+    path = results / "tables" / "phases.csv"
+    pd.read_csv(path).drop(columns="median_s").to_csv(path, index=False)
+    assert "phases.csv lacks the column median_s" in refuse(results)
+
+
+def test_text_among_numbers(results):
+    path = results / "tables" / "epochs.csv"
+    table = pd.read_csv(path, dtype={"value": str})
+    table.loc[3, "value"] = "good"
+    table.to_csv(path, index=False)
+    assert "epochs.csv has text in its number column value" in refuse(results)
+
+
+def test_command_ends_with_one_line_and_code_2(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "plots", "--results", str(tmp_path)], cwd=ROOT, capture_output=True,
+                          text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: there is no table") and done.stderr.count("\n") == 1
+
+
+def test_plots_need_nothing_of_the_library():
+    code = (
+        "import sys; from plots.gallery import figure_modules; figure_modules(); "
+        "print([name for name in sys.modules if name.split('.')[0] in ('suite', 'torch')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def kinds(segments: dict[str, int]) -> dict[str, str]:
+    return dict(zip(segments, layer_kinds(pd.Series(list(segments)), pd.Series(list(segments.values()))), strict=True))
+
+
+def test_layers_of_the_suites_models():
+    counts = pd.Series(kinds(resnet20_segments())).value_counts().to_dict()
+    assert counts == {"normalisation": 38, "convolution": 19, "linear": 2}
+    counts = pd.Series(kinds(lstm_segments())).value_counts().to_dict()
+    assert counts == {"recurrent": 8, "linear": 2, "embedding": 1}
+
+
+def test_layers_whose_names_are_silent():
+    found = kinds({"features.0.weight": 1728, "features.0.bias": 64, "features.1.weight": 64, "features.1.bias": 64})
+    assert list(found.values()) == ["other", "other", "normalisation", "normalisation"]

@@ -1,0 +1,170 @@
+"""The report as a document: complete, self-contained, and honest about what is not there."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from suite.errors import ConfigError
+from suite.report import build_report
+from suite.report.build import _LARGEST_SVG
+from suite.report.published import arithmetic, findings, largest_gain, read_published
+
+REPLICATIONS = Path(__file__).resolve().parents[2] / "replications"
+
+
+class Page(HTMLParser):
+    """Ids, references and text of a page."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.tags, self.references, self.words, self.sections = [], set(), [], [], []
+        self.feed(path.read_text(encoding="utf-8"))
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.tags.add(tag)
+        self.ids += [found["id"]] if "id" in found else []
+        self.sections += [found["id"]] if tag == "section" else []
+        self.references += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "poster")]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(built):
+    return Page(built / "report.html")
+
+
+@pytest.fixture
+def copy(built, tmp_path):
+    """A copy of the profile that a test may damage."""
+    return Path(shutil.copytree(built, tmp_path / "laptop"))
+
+
+def test_sections_come_in_order(page):
+    assert page.sections == ["claims", "figures", "results", "published", "runs", "environment", "rerun", "missing"]
+
+
+def test_all_claims_figures_and_runs_are_there(page, built):
+    for claim in json.loads((built / "claims.json").read_text())["claims"]:
+        assert f"claim-{claim['id']}" in page.ids
+        assert claim["text"] in page.text and claim["reason"] in page.text and claim["scope"] in page.text
+        for check in claim["checks"]:
+            assert check["name"] in page.text and check["expected"] in page.text
+    for figure in json.loads((built / "figures" / "captions.json").read_text()):
+        assert f"figure-{figure['name']}" in page.ids
+        assert all(line in page.text for line in figure["caption"].splitlines())
+    assert all(f"run-{run}" in page.ids for run in pd.read_csv(built / "tables" / "runs.csv").run_id)
+
+
+def test_page_needs_nothing_else(page, built):
+    source = (built / "report.html").read_text(encoding="utf-8")
+    assert all(reference.startswith(("#", "data:image/")) for reference in page.references)
+    assert not page.tags & {"script", "link", "iframe", "object", "embed"}
+    assert not re.search(r"url\(|@import", source)
+    assert len(source) < 8e6
+
+
+def test_every_anchor_has_its_target(page):
+    assert {reference[1:] for reference in page.references if reference.startswith("#")} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_overview_says_what_ran_where(page):
+    for words in ("31 training runs of 5 experiments", "3 runs with 16 workers on 4 processes over Horovod",
+                  "Example CPU @ 2.4 GHz", "torch 2.14.1", "commit 0123456789abcdef0123"):
+        assert words in page.text
+
+
+def test_results_say_in_words_where_dense_wins(page):
+    assert re.search(r"Dense wins on test accuracy: 98\.\d\d% against SLGS-SGD", page.text)
+    assert re.search(r"Dense wins on time: \d+ s a run against", page.text)
+    assert "10 times less" in page.text
+
+
+def test_two_builds_are_equal(copy):
+    first = (copy / "report.html").read_bytes()
+    assert build_report(copy, REPLICATIONS).read_bytes() == first
+
+
+def test_day_of_training_comes_from_the_runs(copy):
+    folder = next(copy.glob("runs/*/*/*"))
+    (folder / "epochs.csv").write_text("epoch,timestamp\n1,1769860800\n2,1769947300\n")
+    assert "Trained from 2026-01-31 to 2026-02-01." in Page(build_report(copy, REPLICATIONS)).text
+
+
+def test_missing_figures_are_listed_with_reasons(copy):
+    captions = json.loads((copy / "figures" / "captions.json").read_text())
+    captions[-1] = {"name": captions[-1]["name"], "title": "Phases", "missing": "no run on more than one process"}
+    (copy / "figures" / "captions.json").write_text(json.dumps(captions))
+    page = Page(build_report(copy, REPLICATIONS))
+    assert "Figure “Phases”: no run on more than one process." in page.text
+    assert f"figure-{captions[-1]['name']}" not in page.ids
+
+
+def test_large_svg_gives_way_to_png(copy):
+    svg = copy / "figures" / "curves.svg"
+    svg.write_text(svg.read_text() + f"<!--{'x' * _LARGEST_SVG}-->")
+    page = Page(build_report(copy, REPLICATIONS))
+    assert sum(reference.startswith("data:image/png") for reference in page.references) == 1
+
+
+def test_text_is_escaped(copy):
+    claims = json.loads((copy / "claims.json").read_text())
+    claims["claims"][0]["text"] = "<script>alert(1)</script> & so on"
+    (copy / "claims.json").write_text(json.dumps(claims))
+    page = Page(build_report(copy, REPLICATIONS))
+    assert "script" not in page.tags and "<script>alert(1)</script> & so on" in page.text
+
+
+def test_without_published_numbers_one_sentence_stands_in(copy, tmp_path):
+    text = Page(build_report(copy, tmp_path)).text
+    assert "own iteration times are left out" in text and "ResNet-50" not in text
+
+
+@pytest.mark.parametrize("damage", [
+    lambda results: (results / "claims.json").unlink(),
+    lambda results: (results / "claims.json").write_text("{"),
+    lambda results: (results / "tables" / "runs.csv").write_text("run,seed\n"),
+    lambda results: (results / "tables" / "runs.csv").write_bytes(b""),
+    lambda results: (results / "figures" / "captions.json").unlink(),
+    lambda results: [path.unlink() for path in (results / "figures").glob("curves.*")],
+])  # fmt: skip
+def test_unusable_results_are_refused_in_one_sentence(copy, damage):
+    before = (copy / "report.html").read_bytes()
+    damage(copy)
+    with pytest.raises(ConfigError) as error:
+        build_report(copy, REPLICATIONS)
+    assert "\n" not in str(error.value)
+    assert (copy / "report.html").read_bytes() == before
+    assert not list(copy.glob(".report*"))
+
+
+def test_arithmetic_of_the_published_times():
+    published = read_published(REPLICATIONS / "lags2019" / "published.yaml")
+    rows = {row.model: row for row in arithmetic(published)}
+    resnet = rows["ResNet-50"]
+    assert resnet.slgs_over_lags == pytest.approx(1.314, abs=5e-4)
+    assert resnet.bound_selection == pytest.approx(1.527, abs=5e-4)
+    assert resnet.bound_exchange == pytest.approx(1.294, abs=5e-4)
+    assert rows["Inception-v4"].bound_exchange == pytest.approx(1.623, abs=5e-4)
+    assert rows["LSTM-PTB"].bound_exchange == pytest.approx(1.255, abs=5e-4)
+    assert rows["VGG-16"].dense is None
+    # Each published total is the sum of its phases, to the rounding of its last digit.
+    for row in rows.values():
+        for times in (row.times.slgs, row.times.lags):
+            assert row.times.forward + row.times.backward + times.selection + times.exchange == pytest.approx(
+                times.total, abs=1.1e-3)
+    said = " ".join(findings(published, list(rows.values())))
+    assert "S_max with the exchange time" in said and "ResNet-50 (1.314 measured, 1.294 at most)" in said
+
+
+def test_largest_gain_is_two_when_computation_hides_all_and_forward_is_free():
+    assert largest_gain(1e-12, 0.5, 0.5) == pytest.approx(2)
