@@ -17,6 +17,7 @@ from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
+from matplotlib.transforms import Bbox  # noqa: E402
 
 WIDTH = 6.8  # inches; narrow, so that the text survives a phone's screen
 
@@ -170,10 +171,25 @@ def plural(count: int, noun: str) -> str:
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write NAME.svg and NAME.png, without dates inside."""
+    """Write NAME.svg and NAME.png, without dates inside. Fixes the figure's layout."""
+    _settle(figure)
     for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
         with replacing(folder / f"{name}.{kind}") as aside:
             figure.savefig(aside, format=kind, metadata=metadata)
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once and round what came of it.
+
+    The last bits of the constraint solver's positions depend on memory addresses, and an SVG's ids hash every bit.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(part.bbox_relative.get_points().round(6))
+    for axes in figure.axes:
+        # The original position: the active one is already cut to what a colour bar's arrow heads leave.
+        axes.set_position(Bbox(axes.get_position(original=True).get_points().round(6)))
 
 
 @contextmanager

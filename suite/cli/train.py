@@ -58,7 +58,7 @@ def train(
     else:
         from suite.world.launch import launch
 
-        launch(world, ["rank", str(folder.path)], folder.logs)
+        launch(world, [sys.executable, "-m", "suite", "rank", str(folder.path)], folder.logs)
 
 
 def rank(path: Path) -> None:
@@ -67,7 +67,6 @@ def rank(path: Path) -> None:
     from suite.world.ranks import end_with_launcher
 
     end_with_launcher()
-    sys.path = [entry for entry in sys.path if entry]
     run_here(RunFolder(path))
     sys.stdout.flush()
     # Horovod's and NCCL's background threads may wait for partners at interpreter exit; everything is written.

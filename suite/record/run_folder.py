@@ -42,7 +42,7 @@ class RunFolder:
         return summary if summary.get("complete") else None
 
     def claim(self, config: ExperimentConfig, restart_if_changed: bool) -> bool:
-        """Take the folder for this configuration and hold it until the process ends.
+        """Take the folder for this configuration and hold it until `release` or the end of the process.
 
         Returns:
             False when the folder already holds the complete run, True when there is work to do.
@@ -53,7 +53,7 @@ class RunFolder:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+            self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise ConfigError(f"the run folder {self.path} cannot be written ({error.strerror}); choose one with --out") from error
         try:
@@ -75,6 +75,10 @@ class RunFolder:
                 return False
         write_text(self.config, yaml.safe_dump(config.to_dict(), sort_keys=False))
         return True
+
+    def release(self) -> None:
+        """Let others train here."""
+        os.close(self._lock)
 
     def _clear(self) -> None:
         for path in self.path.iterdir():

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import FrameType
@@ -17,8 +16,8 @@ _GRACE_SECONDS = 5.0  # between asking ranks to end and killing them, once one h
 _TAIL_LINES = 15
 
 
-def launch(config: WorldConfig, arguments: list[str], logs: Path) -> None:
-    """Run `python -m suite ARGUMENTS` as each rank and wait for all.
+def launch(config: WorldConfig, rank_command: list[str], logs: Path) -> None:
+    """Run a command as each rank and wait for all.
 
     Rank 0 writes to this process's output; all others, and everybody's errors, to `logs`/rank-N.log.
 
@@ -27,7 +26,7 @@ def launch(config: WorldConfig, arguments: list[str], logs: Path) -> None:
         Interrupted: this process got SIGINT or SIGTERM and the ranks have written their checkpoint.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    command = command_line(config, [sys.executable, "-m", "suite", *arguments])
+    command = command_line(config, rank_command)
     caught: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:

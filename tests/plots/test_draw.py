@@ -4,7 +4,6 @@ import json
 import shutil
 from inspect import isfunction
 
-import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -27,10 +26,9 @@ def captions_of(results):
 
 @each_figure
 def test_figure_is_drawn(module, drawn):
-    pixels = np.asarray(Image.open(drawn / "figures" / f"{name_of(module)}.png").convert("RGB"))
-    height, width, _ = pixels.shape
-    assert width > 900 and height > 300
-    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50
+    image = Image.open(drawn / "figures" / f"{name_of(module)}.png").convert("RGB")
+    assert image.width > 900 and image.height > 300
+    assert len(image.getcolors(image.width * image.height)) > 50
     assert (drawn / "figures" / f"{name_of(module)}.svg").read_text().rstrip().endswith("</svg>")
 
 

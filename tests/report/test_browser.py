@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 from browser import CHROMIUM, look_at
 from helpers import require
@@ -41,9 +40,13 @@ def test_text_is_large_enough_to_read(seen):
 
 def test_picture_is_not_blank(seen):
     width, height, page = seen
-    pixels = np.asarray(Image.open(page.picture).convert("RGB"))[:height, :width]
-    assert pixels.shape == (height, width, 3)
-    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50
+    picture = Image.open(page.picture).convert("RGB")
+    assert picture.width >= width and picture.height >= height
+    assert colours(picture.crop((0, 0, width, height))) > 50
     # Something is written in every quarter of the screen, not in one corner only.
-    for quarter in np.array_split(pixels, 4):
-        assert len(np.unique(quarter.reshape(-1, 3), axis=0)) > 5
+    for top in range(0, height, height // 4):
+        assert colours(picture.crop((0, top, width, top + height // 4))) > 5
+
+
+def colours(picture) -> int:
+    return len(picture.getcolors(picture.width * picture.height))

@@ -1,0 +1,70 @@
+"""Fixtures every test file may use."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from suite.config import ExperimentConfig, validate_config
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Runs repeat bit for bit with one thread a process, and two cores leave no room for more."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def tiny() -> Callable[..., ExperimentConfig]:
+    """A configuration that trains in moments: 4 workers, a narrow LSTM on a little text. Sections override."""
+
+    def build(**sections: Any) -> ExperimentConfig:
+        values = tiny_settings()
+        for name, section in sections.items():
+            both_mappings = isinstance(section, dict) and isinstance(values.get(name), dict) and "name" not in section
+            values[name] = values[name] | section if both_mappings else section
+        return validate_config(values)
+
+    return build
+
+
+def tiny_settings() -> dict[str, Any]:
+    """The plain values behind the fixture `tiny`."""
+    return {
+        "model": {"name": "lstm", "embedding": 8, "hidden": 12, "layers": 2, "dropout": 0.2},
+        "data": {"name": "pydoc", "vocabulary": 50, "sequence_length": 5, "max_train_tokens": 1000},
+        "method": {"name": "lags", "density": 0.05},
+        "optimizer": {"lr": 1.0, "momentum": 0.9, "weight_decay": 1e-4, "clip_norm": 1.0},
+        "world": {"workers": 4},
+        "train": {"epochs": 2, "batch_size": 2, "checkpoint_every": 7},
+    }
+
+
+@pytest.fixture
+def suite_command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
+    """Run the command line as a user would, in an empty folder, from outside of the checkout."""
+
+    def run(*arguments: str, cwd: Path = tmp_path, **options: Any) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "suite", *map(str, arguments)]
+        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **options)
+
+    return run
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Callable[..., Path]:
+    """Write the tiny configuration as YAML, with top-level sections replaced."""
+
+    def write(**sections: Any) -> Path:
+        path = tmp_path / "config.yaml"
+        path.write_text(yaml.safe_dump(tiny_settings() | sections))
+        return path
+
+    return write
