@@ -8,18 +8,19 @@ SHELL := /bin/bash
 BIN := $(CURDIR)/.venv/bin
 # What the recipes start must find `suite` and `horovodrun` of this checkout, and no other Python's packages.
 export PATH := $(BIN):$(PATH)
-unexport PYTHONPATH PYTHONHOME
+# Compiled files are worth keeping: importing torch without them takes half as long again, in every rank.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 RESULTS = results/$(PROFILE)
 REPORT = $(RESULTS)/report.html
-SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) $(if $(DATA),data_root=$(abspath $(DATA))) --
+SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) --
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test replicate report ui lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo 'Variables: PROFILE=$(PROFILE) CORES=$(CORES) PORT=$(PORT) DATA=<folder of data sets> PYTHON=$(PYTHON)'
+	@echo 'Variables: PROFILE=$(PROFILE) CORES=$(CORES) PORT=$(PORT) PYTHON=$(PYTHON)'
 
 setup: ## Install the suite, its pinned packages and Horovod into .venv
 	@$(PYTHON) cluster/setup.py

@@ -88,8 +88,9 @@ def wheel_key(torch: str, controllers: str, gpu: str, recipe: str) -> str:
 
 
 def environment() -> dict:
-    """The children's environment: our venv first, and nobody else's packages or pip habits."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "PIP_USER")}
+    """The children's environment: our venv first, and nobody else's packages, pip habits or ban on compiled files."""
+    foreign = ("PYTHONPATH", "PYTHONHOME", "PIP_USER", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if name not in foreign}
     return {**kept, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(VENV)}
 
 

@@ -14,11 +14,11 @@ from plots.tables import Tables
 def figure_modules() -> list[ModuleType]:
     """The modules of plots/figures, in the order they ask for.
 
-    Each has `ORDER`, `TITLE`, `MISSING` (what is missing when it cannot be drawn), `CAPTION(tables)`
-    (how to read it, then a line an experiment) and `draw(tables)`, which returns None where the tables hold nothing for it.
+    Each has `ORDER`, `TITLE`, `MISSING` (what is missing when it cannot be drawn), `CAPTION(tables)` (how to read it,
+    then a line an experiment) and `draw(tables)`, which returns None where the tables hold nothing for it.
     """
-    found = [importlib.import_module(f"{figures.__name__}.{item.name}") for item in pkgutil.iter_modules(figures.__path__)]
-    return sorted(found, key=lambda module: module.ORDER)
+    names = [item.name for item in pkgutil.iter_modules(figures.__path__)]
+    return sorted((importlib.import_module(f"{figures.__name__}.{name}") for name in names), key=lambda of: of.ORDER)
 
 
 def draw_all(results: Path) -> list[dict[str, str]]:

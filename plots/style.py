@@ -71,9 +71,8 @@ _METHODS = ("dense", "slgs", "lags")
 def looks(method_names: Iterable[str]) -> dict[str, Look]:
     """A look for each method; pass the names of all runs of the profile, not of one figure."""
     names = dict.fromkeys((*_METHODS, *method_names))
-    return {
-        name: Look(*marks) for name, *marks in zip(names, cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=False)
-    }
+    marks = zip(cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=True)
+    return {name: Look(*next(marks)) for name in names}
 
 
 def line_style(look: Look) -> str | tuple[int, tuple[float, ...]]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from plots.layers import ORDER as KINDS
 from plots.layers import layer_kinds
-from plots.style import looks, line_style, new_figure, plural
+from plots.style import line_style, looks, new_figure, plural
 from plots.tables import Tables
 
 ORDER = 30
@@ -80,7 +80,8 @@ def _heat_map(axes: Axes, rows: pd.DataFrame) -> None:
     if len(grid) <= _ALL_NAMED:
         axes.set_yticks(range(len(grid)), segments.segment, fontsize=8)
     else:
-        axes.set_yticks([of.index.to_numpy().mean() for _, of in groups], [f"{kind}\n({len(of)})" for kind, of in groups])
+        middles = [of.index.to_numpy().mean() for _, of in groups]
+        axes.set_yticks(middles, [f"{kind}\n({len(of)})" for kind, of in groups])
         axes.tick_params(axis="y", length=0)
     bar = axes.figure.colorbar(mesh, ax=axes, extend="both", pad=0.015, aspect=24)
     bar.set_label("delta")
@@ -103,32 +104,31 @@ def _lines(axes: Axes, block: _Block, tables: Tables) -> None:
     axes.axhline(1, color="#333333", linewidth=1, linestyle=(0, (4, 2)))
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.3 * (high - low))
-    above, points, _ = _above_one(block, tables)
-    axes.set_title(f"Above 1: {above / points:.2%} of {points:,} points (all seeds)", fontsize=9.5)
+    logged = _logged(block, tables)
+    points = int(logged.points.sum())
+    axes.set_title(f"Above 1: {logged.above_one.sum() / points:.2%} of {points:,} points (all seeds)", fontsize=9.5)
     axes.legend(loc="upper left", ncols=3, fontsize=8, borderaxespad=0.1, handlelength=2, columnspacing=1.2)
     axes.set(xlabel="Iteration", ylabel="delta")
 
 
-def _above_one(block: _Block, tables: Tables) -> tuple[int, int, float]:
-    """Over all seeds and every logged iteration: points above 1, points, highest delta."""
-    rows = tables.assumption[(tables.assumption.experiment == block.experiment) & (tables.assumption.method == block.method)]
-    return int(rows.above_one.sum()), int(rows.points.sum()), float(rows.delta_max.max())
+def _logged(block: _Block, tables: Tables) -> pd.DataFrame:
+    """The block's rows of the table by epoch: all seeds, every logged iteration."""
+    rows = tables.assumption
+    return rows[(rows.experiment == block.experiment) & (rows.method == block.method)]
 
 
 def _caption(tables: Tables) -> str:
     sentences = []
     for block in _blocks(tables):
-        above, points, highest = _above_one(block, tables)
-        seeds = tables.assumption[tables.assumption.experiment == block.experiment].seed.nunique()
-        worst = ""
+        logged = _logged(block, tables)
+        above, points, worst = int(logged.above_one.sum()), int(logged.points.sum()), ""
         if above:
-            rows = tables.assumption[(tables.assumption.experiment == block.experiment)
-                                     & (tables.assumption.method == block.method)]
-            segment = rows.groupby("segment").above_one.sum().idxmax()
-            worst = f", most often in {segment}; the highest value is {highest:.3f}"
+            segment = logged.groupby("segment").above_one.sum().idxmax()
+            worst = f", most often in {segment}; the highest value is {logged.delta_max.max():.3f}"
         sentences.append(
-            f"{tables.title(block.experiment)}: {above:,} of {points:,} points ({above / points:.2%}; "
-            f"{plural(seeds, 'seed')}, {plural(block.rows.segment.nunique(), 'segment')}) lie above 1{worst}."
+            f"{tables.title(block.experiment)} ({plural(logged.seed.nunique(), 'seed')}, "
+            f"{plural(logged.segment.nunique(), 'segment')}): {above:,} of {points:,} points "
+            f"({above / points:.2%}) lie above 1{worst}."
         )
     reading = (
         "Delta compares what top-k leaves out with what a random choice of as many entries would leave out on average; "

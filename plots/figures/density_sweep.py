@@ -21,11 +21,11 @@ def draw(tables: Tables) -> Figure | None:
     look_of = looks(tables.runs.method_name)
     for (title, runs), panel in zip(sweeps.items(), axes, strict=True):
         shown = metric(runs.metric.iloc[0])
-        dense = runs[runs.density.isna()].final * shown.scale
+        dense = runs[runs.method_name == "dense"]
         if len(dense):
-            look = look_of["dense"]
-            panel.axhspan(dense.min(), dense.max(), color=look.colour, alpha=0.18, linewidth=0)
-            panel.axhline(dense.mean(), color=look.colour, linewidth=1.2, label=runs[runs.density.isna()].label.iloc[0])
+            colour, finals = look_of["dense"].colour, dense.final * shown.scale
+            panel.axhspan(finals.min(), finals.max(), color=colour, alpha=0.18, linewidth=0)
+            panel.axhline(finals.mean(), color=colour, linewidth=1.2, label=dense.label.iloc[0])
         sparse = runs[runs.density.notna()]
         for (name, label), of in sparse.groupby(["method_name", "label"], sort=False):
             look, mean = look_of[name], of.groupby("density").final.mean() * shown.scale
@@ -61,9 +61,9 @@ def _caption(tables: Tables) -> str:
         lowest = sparse[sparse.density == sparse.density.min()].groupby("label", sort=False).final.mean()
         seeds = sparse.groupby(["method_name", "density"]).seed.nunique()
         spread = str(seeds.min()) if seeds.min() == seeds.max() else f"{seeds.min()} to {seeds.max()}"
-        dense = runs[runs.density.isna()]
-        beside = (f"dense reaches {shown.text(dense.final.mean())} ({plural(dense.seed.nunique(), 'seed')})" if len(dense)
-                  else "a dense run of the same length is missing")
+        dense, beside = runs[runs.method_name == "dense"], "a dense run of the same length is missing"
+        if len(dense):
+            beside = f"dense reaches {shown.text(dense.final.mean())} ({plural(dense.seed.nunique(), 'seed')})"
         sentences.append(
             f"{title}: at the lowest density, {sparse.density.min():g}, "
             f"{listing(f'{label} reaches {shown.text(value)}' for label, value in lowest.items())}; {beside}. "

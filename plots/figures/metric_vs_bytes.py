@@ -3,7 +3,19 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from plots.style import bytes_text, legend_below, line_style, listing, log_where_wide, looks, metric, panels, plural, series_text, wrapped
+from plots.style import (
+    bytes_text,
+    legend_below,
+    line_style,
+    listing,
+    log_where_wide,
+    looks,
+    metric,
+    panels,
+    plural,
+    series_text,
+    wrapped,
+)
 from plots.tables import Tables
 
 ORDER = 20
@@ -31,7 +43,8 @@ def draw(tables: Tables) -> Figure | None:
             )
         panel.set_xscale("log")
         panel.xaxis.set_major_formatter(EngFormatter("B"))
-        panel.set(title=wrapped(tables.title(experiment)), xlabel="Sent by one worker since the start", ylabel=shown.axis)
+        panel.set(title=wrapped(tables.title(experiment)), ylabel=shown.axis)
+        panel.set_xlabel("Sent by one worker since the start")
         if not shown.higher_is_better:
             log_where_wide(panel.yaxis, epochs.value, 5)
         legend_below(panel)

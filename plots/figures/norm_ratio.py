@@ -43,10 +43,10 @@ def _caption(tables: Tables) -> str:
         values = listing(f"{value:.2f} for {label}" for label, value in medians.items())
         sentences.append(f"{tables.title(experiment)}: median over the run {values}.")
     reading = (
-        "x is the mean over workers of gradient plus residual, s the mean of what they send; the ratio of the two norms "
-        "has no unit and is 1 when everything is sent. Lines are medians over the segments of a method (SLGS-SGD has "
-        "one, the whole gradient), bands the 5th to 95th percentile over segments; first seed, thinned to at most 500 "
-        "iterations."
+        "x is the mean over workers of gradient plus residual, s the mean of what they send; the ratio of the two "
+        "norms has no unit and is 1 when everything is sent. Lines are medians over the segments of a method (SLGS-SGD "
+        "has one, the whole gradient), bands the 5th to 95th percentile over segments; first seed, thinned to at most "
+        "500 iterations."
     )
     return "\n".join([reading, *sentences])
 

@@ -38,14 +38,16 @@ def draw(tables: Tables) -> Figure | None:
             )
             for place, value in enumerate(high):
                 if value > 0.06 * total.max():
-                    panel.text(place, foot.iloc[place] + value / 2, f"{value:.0f}", ha="center", va="center", fontsize=9)
+                    middle = foot.iloc[place] + value / 2
+                    panel.text(place, middle, f"{value:.0f}", ha="center", va="center", fontsize=9)
             foot = foot + high
         measured = by_label.get("measure", foot * 0)
         for place, (value, extra) in enumerate(zip(total, measured, strict=True)):
             text = f"{value:.0f} ms" + (f"\n({value - extra:.0f} without measure)" if extra >= 0.5 else "")
             panel.text(place, value + 0.015 * total.max(), text, ha="center", va="bottom", fontsize=9)
         panel.grid(axis="x", visible=False)
-        panel.set(title="\n".join(map(wrapped, _setting_text(tables, setting))), ylabel="Milliseconds an iteration", ylim=(0, 1.17 * total.max()))
+        panel.set(title="\n".join(map(wrapped, _setting_text(tables, setting))), ylim=(0, 1.17 * total.max()))
+        panel.set_ylabel("Milliseconds an iteration")
     handles, names = panel.get_legend_handles_labels()
     figure.legend(handles[::-1], names[::-1], loc="outside right center")
     return figure
@@ -98,9 +100,9 @@ def _caption(tables: Tables) -> str:
     reading = (
         "Milliseconds an iteration by phase: for each run the median over iterations, then the mean over seeds; the "
         "number on top is the sum of the phases. compute: forward and backward; select: choosing the entries to send; "
-        "exchange: the collective, with waiting for slower processes; apply: the update; measure (hatched): logging the "
-        "assumption, which training does not need and the comparisons below leave out. Where all "
-        "processes share one machine, the exchange crosses no network."
+        "exchange: the collective, with waiting for slower processes; apply: the update; measure (hatched): logging "
+        "the assumption, which training does not need and the comparisons below leave out. Where all processes share "
+        "one machine, the exchange crosses no network."
     )
     return "\n".join([reading, *parts])
 

@@ -50,7 +50,7 @@ def _tasks(tables: Tables) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
     """By title of the ablation: sparse runs of every method and density that was also run without, and dense runs."""
     found = {}
     for _, of in tables.distinct_runs.groupby(TASK, sort=False):
-        sparse, dense = of[of.density.notna()], of[of.density.isna()]
+        sparse, dense = of[of.density.notna()], of[of.method_name == "dense"]
         without = sparse[sparse.ablated]
         if len(without):
             pairs = pd.MultiIndex.from_frame(without[_PAIR])
@@ -66,9 +66,11 @@ def _caption(tables: Tables) -> str:
         values = []
         for (_, density), of in sparse.groupby(_PAIR, sort=False):
             mean, seeds = of.groupby("ablated").final.mean(), of.groupby("ablated").seed.nunique()
-            kept = f"{shown.text(mean[False])} with ({plural(seeds[False], 'seed')})" if False in mean else "no run with"
-            values.append(f"{series_text(of.label.iloc[0], density)}: {kept} and {shown.text(mean[True])} without the "
-                          f"residual ({plural(seeds[True], 'seed')})")
+            kept = "no run with"
+            if False in mean:
+                kept = f"{shown.text(mean[False])} with the residual ({plural(seeds[False], 'seed')})"
+            values.append(f"{series_text(of.label.iloc[0], density)}: {kept} and {shown.text(mean[True])} without "
+                          f"({plural(seeds[True], 'seed')})")
         line = f"dense {shown.text(dense.final.mean())}" if len(dense) else "a dense run of the same length is missing"
         sentences.append(f"{title}: {'; '.join(values)}; {line}.")
     reading = (

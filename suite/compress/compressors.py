@@ -51,5 +51,5 @@ class TopK:
             acc[message.start : message.stop], [s.size for s in segments], [s.k for s in segments]
         )
         indices += message.start
-        acc[indices] = 0.0
+        acc.index_fill_(0, indices.long(), 0.0)
         return Gatherable(values, indices), state

@@ -48,7 +48,7 @@ def select_segments(x: torch.Tensor, sizes: Sequence[int], ks: Sequence[int]) ->
             raise ValueError(f"k must be between 1 and the number of elements {size}, not {k}")
     magnitude = x.contiguous().view(torch.int32) & _MAGNITUDE
     indices = (_on_cpu if x.device.type == "cpu" else _on_device)(magnitude, sizes, ks)
-    return x[indices], indices.to(torch.int32)
+    return x.index_select(0, indices), indices.to(torch.int32)
 
 
 def _on_cpu(magnitude: torch.Tensor, sizes: Sequence[int], ks: Sequence[int]) -> torch.Tensor:
@@ -64,9 +64,13 @@ def _on_cpu(magnitude: torch.Tensor, sizes: Sequence[int], ks: Sequence[int]) ->
 
 
 def _kth_largest(values: np.ndarray, k: int) -> np.int32:
-    # Quick-select degrades on many equal values, and the many equal values of gradients are zeros: an embedding's.
-    if np.count_nonzero(values) <= k:
+    # Quick-select degrades on many equal values, and the many equal values of gradients are zeros: an embedding's rows
+    # that no word of the batch has touched yet.
+    nonzero = np.count_nonzero(values)
+    if nonzero <= k:
         return np.int32(0)
+    if nonzero < 0.9 * values.size:
+        values = values[values != 0]
     return np.partition(values, values.size - k)[values.size - k]
 
 

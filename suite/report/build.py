@@ -32,6 +32,7 @@ def build_report(results: Path, replications: Path = Path("replications")) -> Pa
         profile=profile.name,
         overview=_overview(profile),
         counts=[(verdict, sum(claim["verdict"] == verdict for claim in profile.claims)) for verdict in _VERDICTS],
+        rule=profile.rule,
         claims=profile.claims,
         figures=[figure | {"data": _data_uri(figure["file"])} for figure in profile.figures if "missing" not in figure],
         missing=[figure for figure in profile.figures if "missing" in figure],

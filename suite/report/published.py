@@ -139,8 +139,9 @@ def _bound_sentence(rows: list[Row], column: str) -> str:
     bounds = {row.model: getattr(row, f"bound_{column}") for row in rows}
     over = [f"{row.model} ({row.slgs_over_lags:.3f} measured, {bounds[row.model]:.3f} at most)"
             for row in rows if row.slgs_over_lags > bounds[row.model]]
-    agree = [row.model for row in rows if row.authors_bound is not None and abs(row.authors_bound - bounds[row.model]) < 1e-3]
-    text = f"S_max with the {column} time as communication: "
+    agree = [row.model for row in rows if abs((row.authors_bound or 0) - bounds[row.model]) < 1e-3]
+    text = f"With the {column} time as communication, S_max "
     text += f"gives the authors' values for {listing(agree)}; " if agree else "gives none of the authors' values; "
-    return text + (f"the measured ratio lies above its own maximum for {listing(over)}." if over
-                   else "no measured ratio lies above its maximum.")
+    if not over:
+        return text + "no measured ratio lies above its maximum."
+    return f"{text}the measured ratio lies above its own maximum for {listing(over)}."

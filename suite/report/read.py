@@ -22,6 +22,7 @@ class ProfileResults:
 
     Attributes:
         name: the profile.
+        rule: how claims are judged, a sentence.
         runs: the table tables/runs.csv; `folder` is added, the run's folder relative to the profile's.
         claims: the judged claims of claims.json.
         figures: the entries of figures/captions.json, each with `file`, the path without suffix.
@@ -30,6 +31,7 @@ class ProfileResults:
     """
 
     name: str
+    rule: str
     runs: pd.DataFrame
     claims: list[dict[str, Any]]
     figures: list[dict[str, Any]]
@@ -41,12 +43,14 @@ class ProfileResults:
         """Read a profile's folder; raises ConfigError where a file is missing or unusable."""
         runs = _read_runs(results / "tables" / "runs.csv")
         claims = _read_json(results / "claims.json", "judge them with `suite claims`")
-        figures = _read_json(results / "figures" / "captions.json", f"draw them with `python -m plots --results {results}`")
+        draw = f"draw the figures with `python -m plots --results {results}`"
+        figures = _read_json(results / "figures" / "captions.json", draw)
         folders = [results / folder for folder in runs.folder]
         environments = [_read_json(path, "delete it and run its cell again") for folder in folders
                         if (path := folder / "environment.json").exists()]
         return cls(
             name=claims["profile"],
+            rule=claims["rule"],
             runs=runs,
             claims=claims["claims"],
             figures=[figure | {"file": results / "figures" / figure["name"]} for figure in figures],

@@ -46,7 +46,7 @@ class Result:
 
     def overlaps(self, other: "Result") -> bool:
         """Whether the seeds of the two methods reach into each other's range."""
-        return self.lowest <= other.highest and other.lowest <= self.highest
+        return bool(self.lowest <= other.highest and other.lowest <= self.highest)
 
 
 def results_of(runs: pd.DataFrame) -> list[Result]:
@@ -85,9 +85,9 @@ def _metric_sentence(dense: Result, others: list[Result]) -> str:
     name = metric_name(dense.metric)
 
     def values(of: list[Result]) -> str:
+        marks = {True: ", seeds overlap", False: ""}
         return listing(
-            _named(other, metric_value(other.metric, other.final) + (", seeds overlap" if dense.overlaps(other) else ""))
-            for other in of
+            _named(other, metric_value(other.metric, other.final) + marks[dense.overlaps(other)]) for other in of
         )
 
     behind = [other for other in others if dense.beats(other)]

@@ -12,8 +12,9 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).par
 @pytest.fixture(scope="session")
 def drawn(tmp_path_factory) -> Path:
     """The folder of a synthetic profile with all figures drawn; tests must not change it."""
-    from plots.gallery import draw_all
     from synthetic import write_results
+
+    from plots.gallery import draw_all
 
     results = write_results(tmp_path_factory.mktemp("plots"))
     draw_all(results)

@@ -7,10 +7,11 @@ from inspect import isfunction
 import pandas as pd
 import pytest
 from PIL import Image
+from synthetic import profile_runs, write_results
+
 from plots.gallery import draw_all, figure_modules
 from plots.style import looks, save
 from plots.tables import Tables
-from synthetic import profile_runs, write_results
 
 MODULES = figure_modules()
 each_figure = pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])

@@ -52,7 +52,8 @@ addEventListener("load", () => {
 </script>
 """
 _FRAME = """<!doctype html>
-<body style="margin: 0"><iframe src="{page}" style="border: 0; display: block; width: {width}px; height: {height}px"></iframe>
+<style>body {{ margin: 0 }} iframe {{ border: 0; display: block; width: {width}px; height: {height}px }}</style>
+<body><iframe src="{page}"></iframe>
 <script>addEventListener("message", e => document.body.dataset.measured = JSON.stringify(e.data));</script>
 """
 

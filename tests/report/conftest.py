@@ -13,9 +13,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "plots")]
 @pytest.fixture(scope="session")
 def built(tmp_path_factory) -> Path:
     """The folder of a synthetic profile with tables, figures, claims and report.html; tests must not change it."""
-    from plots.gallery import draw_all
     from synthetic import write_results
 
+    from plots.gallery import draw_all
     from suite.report import build_report
 
     results = write_results(tmp_path_factory.mktemp("report"))
