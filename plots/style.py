@@ -12,11 +12,12 @@ import matplotlib
 
 matplotlib.use("Agg")  # no display, no window system
 
+import pandas as pd  # noqa: E402
 import seaborn as sns  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
+from matplotlib.ticker import Formatter, LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
 WIDTH = 6.8  # inches; narrow, so that the text survives a phone's screen
@@ -109,20 +110,17 @@ def new_figure(title: str, height: float) -> Figure:
     return figure
 
 
-def panels(title: str, count: int, height: float) -> tuple[Figure, list[Axes]]:
-    """A figure of `count` panels, two side by side, each row `height` inches high."""
-    columns = min(count, 2)
-    rows = -(-count // columns)
+def panels(title: str, names: list[str], height: float) -> tuple[Figure, list[Axes]]:
+    """A figure of one panel a name, two side by side, each row `height` inches high, each titled with its name."""
+    columns = min(len(names), 2)
+    rows = -(-len(names) // columns)
     figure = new_figure(title, 0.5 + rows * height)
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for spare in axes[count:]:
+    for spare in axes[len(names):]:
         spare.remove()
-    return figure, axes[:count]
-
-
-def wrapped(title: str) -> str:
-    """A title broken into lines that fit a panel half the figure's width."""
-    return textwrap.fill(title, 42)
+    for panel, name in zip(axes, names, strict=False):
+        panel.set_title("\n".join(textwrap.fill(line, 80 // columns) for line in name.splitlines()))
+    return figure, axes[:len(names)]
 
 
 def legend_below(axes: Axes) -> None:
@@ -130,12 +128,15 @@ def legend_below(axes: Axes) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), borderaxespad=0, handlelength=2.6)
 
 
-def log_where_wide(axis: Axis, values, ratio: float) -> None:
-    """Make an axis logarithmic, with plain numbers at 1, 2 and 5, where positive values span more than `ratio`."""
-    if 0 < ratio * values.min() < values.max():
-        axis.axes.set_yscale("log")
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+def log_where_wide(axis: Axis, values: pd.Series, ratio: float, text: Formatter | None = None) -> None:
+    """Make an axis logarithmic where its values are positive and span more than `ratio`, without powers of ten."""
+    low, high = values.min(), values.max()
+    if text is not None:
+        axis.set_major_formatter(text)
+    if 0 < ratio * low < high:
+        getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 40 * low else (1,)))
+        axis.set_major_formatter(text or StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
 
 

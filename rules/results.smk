@@ -71,7 +71,7 @@ rule report:
     input:
         figures=rules.figures.output,
         claims=rules.claims.output,
-        template=glob(f"{workflow.basedir}/suite/report/*"),
+        code=glob(f"{workflow.basedir}/suite/report/*.*"),
         published=glob(f"{workflow.basedir}/replications/*/published.yaml"),
     output:
         f"{RESULTS}/report.html",

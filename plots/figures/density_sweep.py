@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from plots.style import legend_below, line_style, listing, looks, metric, panels, plural, wrapped
+from plots.style import legend_below, line_style, listing, looks, metric, panels, plural
 from plots.tables import TASK, Tables
 
 ORDER = 50
@@ -17,9 +17,9 @@ def draw(tables: Tables) -> Figure | None:
     sweeps = _sweeps(tables)
     if not sweeps:
         return None
-    figure, axes = panels(TITLE, len(sweeps), 3.7)
+    figure, axes = panels(TITLE, list(sweeps), 3.7)
     look_of = looks(tables.runs.method_name)
-    for (title, runs), panel in zip(sweeps.items(), axes, strict=True):
+    for runs, panel in zip(sweeps.values(), axes, strict=True):
         shown = metric(runs.metric.iloc[0])
         dense = runs[runs.method_name == "dense"]
         if len(dense):
@@ -35,7 +35,7 @@ def draw(tables: Tables) -> Figure | None:
         panel.set_xticks(sorted(sparse.density.unique()))
         panel.xaxis.set_minor_locator(NullLocator())
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        panel.set(title=wrapped(title), xlabel="Density: share of entries sent", ylabel=shown.axis)
+        panel.set(xlabel="Density: share of entries sent", ylabel=shown.axis)
         legend_below(panel)
     return figure
 

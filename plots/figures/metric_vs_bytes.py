@@ -14,7 +14,6 @@ from plots.style import (
     panels,
     plural,
     series_text,
-    wrapped,
 )
 from plots.tables import Tables
 
@@ -27,7 +26,7 @@ def draw(tables: Tables) -> Figure | None:
     """One panel an experiment: a thin line a seed, the mean over seeds as a bold line that ends in a marker."""
     if not tables.comparisons:
         return None
-    figure, axes = panels(TITLE, len(tables.comparisons), 3.7)
+    figure, axes = panels(TITLE, [tables.title(name) for name in tables.comparisons], 3.7)
     look_of = looks(tables.runs.method_name)
     for experiment, panel in zip(tables.comparisons, axes, strict=True):
         epochs = tables.epochs[tables.epochs.experiment == experiment]
@@ -41,10 +40,8 @@ def draw(tables: Tables) -> Figure | None:
                 mean.bytes_sent, mean.value * shown.scale, color=look.colour, linestyle=line_style(look),
                 marker=look.marker, markevery=[-1], markersize=7, label=series_text(label, density),
             )
-        panel.set_xscale("log")
-        panel.xaxis.set_major_formatter(EngFormatter("B"))
-        panel.set(title=wrapped(tables.title(experiment)), ylabel=shown.axis)
-        panel.set_xlabel("Sent by one worker since the start")
+        log_where_wide(panel.xaxis, epochs.bytes_sent, 10, EngFormatter("B"))
+        panel.set(xlabel="Sent by one worker since the start", ylabel=shown.axis)
         if not shown.higher_is_better:
             log_where_wide(panel.yaxis, epochs.value, 5)
         legend_below(panel)
@@ -61,9 +58,11 @@ def _caption(tables: Tables) -> str:
             f"{listing(f'{bytes_text(count)} with {label}' for label, count in total.items())}."
         )
     reading = (
-        "Horizontal, on a logarithmic scale: bytes one worker has handed to the network since the start (payload; a "
-        "sparse entry is its value and its index). Each line follows training from the first epoch's end to the last, "
-        "marked; thin lines are single seeds, bold ones their mean. Further left is cheaper."
+        "Horizontal, logarithmic where it spans more than ten times: bytes of gradients one worker has sent since the "
+        "start, counted as a ring exchange sends them, also where the workers share a process. A dense all-reduce "
+        "sends almost two gradients; a sparse all-gather sends a worker's entries, value and index, once for each "
+        "other worker, so that its cost grows with the number of workers. Each line follows training from the first "
+        "epoch's end to the last, marked; thin lines are single seeds, bold ones their mean. Further left is cheaper."
     )
     return "\n".join([reading, *parts])
 

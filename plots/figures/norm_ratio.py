@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from plots.style import line_style, listing, looks, panels, wrapped
+from plots.style import line_style, listing, looks, panels
 from plots.tables import Tables
 
 ORDER = 40
@@ -15,8 +15,8 @@ def draw(tables: Tables) -> Figure | None:
     rows = _rows(tables)
     if rows.empty:
         return None
-    experiments = rows.experiment.unique()
-    figure, axes = panels(TITLE, len(experiments), 3.0)
+    experiments = list(rows.experiment.unique())
+    figure, axes = panels(TITLE, [tables.title(name) for name in experiments], 3.0)
     look_of = looks(tables.runs.method_name)
     for experiment, panel in zip(experiments, axes, strict=True):
         for (method, label), of in rows[rows.experiment == experiment].groupby(["method", "label"], sort=False):
@@ -24,7 +24,7 @@ def draw(tables: Tables) -> Figure | None:
             over = of.groupby("iteration").norm_ratio.quantile([0.05, 0.5, 0.95]).unstack()
             panel.fill_between(over.index, over[0.05], over[0.95], color=look.colour, alpha=0.18, linewidth=0)
             panel.plot(over[0.5], color=look.colour, linestyle=line_style(look), label=label, linewidth=1.3)
-        panel.set(title=wrapped(tables.title(experiment)), xlabel="Iteration", ylabel=r"$\|s\|\,/\,\|x\|$  (no unit)")
+        panel.set(xlabel="Iteration", ylabel=r"$\|s\|\,/\,\|x\|$  (no unit)")
         panel.set_ylim(0, 1.02 * max(1.0, panel.get_ylim()[1]))
         panel.legend(loc="upper right", ncols=2)
     return figure

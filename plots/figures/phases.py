@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from plots.style import listing, panels, wrapped
+from plots.style import listing, panels
 from plots.tables import Tables
 
 ORDER = 70
@@ -27,8 +27,8 @@ def draw(tables: Tables) -> Figure | None:
     times = _times(tables)
     if not times:
         return None
-    figure, axes = panels(TITLE, len(times), 3.6)
-    for (setting, by_label), panel in zip(times.items(), axes, strict=True):
+    figure, axes = panels(TITLE, ["\n".join(_setting_text(tables, setting)) for setting in times], 3.6)
+    for by_label, panel in zip(times.values(), axes, strict=True):
         foot, total = pd.Series(0.0, by_label.index), by_label.sum(axis=1)
         for phase in by_label:
             high = by_label[phase]
@@ -46,8 +46,9 @@ def draw(tables: Tables) -> Figure | None:
             text = f"{value:.0f} ms" + (f"\n({value - extra:.0f} without measure)" if extra >= 0.5 else "")
             panel.text(place, value + 0.015 * total.max(), text, ha="center", va="bottom", fontsize=9)
         panel.grid(axis="x", visible=False)
-        panel.set(title="\n".join(map(wrapped, _setting_text(tables, setting))), ylim=(0, 1.17 * total.max()))
-        panel.set_ylabel("Milliseconds an iteration")
+        # One bar alone would fill the panel.
+        panel.set_xlim(-0.5, max(len(total), 3) - 0.5)
+        panel.set(ylabel="Milliseconds an iteration", ylim=(0, 1.17 * total.max()))
     handles, names = panel.get_legend_handles_labels()
     figure.legend(handles[::-1], names[::-1], loc="outside right center")
     return figure

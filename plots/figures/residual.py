@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from plots.style import legend_below, looks, metric, panels, plural, series_text, wrapped
+from plots.style import legend_below, looks, metric, panels, plural, series_text
 from plots.tables import TASK, Tables
 
 ORDER = 60
@@ -17,9 +17,9 @@ def draw(tables: Tables) -> Figure | None:
     tasks = _tasks(tables)
     if not tasks:
         return None
-    figure, axes = panels(TITLE, len(tasks), 3.7)
+    figure, axes = panels(TITLE, list(tasks), 3.7)
     look_of = looks(tables.runs.method_name)
-    for (title, (sparse, dense)), panel in zip(tasks.items(), axes, strict=True):
+    for (sparse, dense), panel in zip(tasks.values(), axes, strict=True):
         shown, ticks = metric(sparse.metric.iloc[0]), {}
         top = sparse.final.max() * shown.scale
         for place, ((name, density), of) in enumerate(sparse.groupby(_PAIR, sort=False)):
@@ -42,7 +42,7 @@ def draw(tables: Tables) -> Figure | None:
             legend_below(panel)
         panel.set_xticks(list(ticks), list(ticks.values()))
         panel.grid(axis="x", visible=False)
-        panel.set(title=wrapped(title), ylabel=shown.axis, xlim=(-0.7, len(ticks) - 0.3), ylim=(0, 1.06 * top))
+        panel.set(ylabel=shown.axis, xlim=(-0.7, len(ticks) - 0.3), ylim=(0, 1.06 * top))
     return figure
 
 

@@ -111,8 +111,10 @@ def _time_sentence(dense: Result, others: list[Result]) -> str:
 
 
 def _bytes_sentence(dense: Result, others: list[Result]) -> str:
-    less = listing(
-        _named(other, f"{amount_of_bytes(other.bytes_sent)}, {dense.bytes_sent / other.bytes_sent:.3g} times less")
-        for other in others
+    won = [other for other in others if dense.bytes_sent < other.bytes_sent]
+    sent = listing(
+        _named(other, f"{amount_of_bytes(other.bytes_sent)}, {100 * other.bytes_sent / dense.bytes_sent:.3g}% of dense")
+        for other in won or others
     )
-    return f"One worker sent {amount_of_bytes(dense.bytes_sent)} with dense and {less}."
+    return (f"Dense {'wins' if won else 'does not win'} on bytes: one worker sent {amount_of_bytes(dense.bytes_sent)} "
+            f"against {sent}.")

@@ -75,7 +75,9 @@ class Trainer:
         if self.world.rank == 0:
             threads = torch.get_num_threads()
             write_json(self.folder.environment, describe_environment(self.config, threads, str(self.flat.vector.device)))
-        title = f"{self.method.label} on {self.config.data.name}, seed {self.config.train.seed}"
+        density = self.method.density_at(self.config.train.epochs)
+        method = self.method.label if density is None else f"{self.method.label} ({density:g})"
+        title = f"{method} on {self.config.data.name}, seed {self.config.train.seed}"
         progress = TrainingProgress(title, self.total, self.iteration, enabled=self.world.rank == 0)
         try:
             while self.iteration < self.total:

@@ -84,8 +84,11 @@ class Run:
         return np.random.default_rng(int(self._digest[:8], 16))
 
     @property
-    def step_bytes(self) -> int:
-        return 4 * self.size if self.method_name == "dense" else int(8 * self.density * self.size)
+    def step_bytes(self) -> float:
+        """Bytes of a ring all-reduce or all-gather that one worker sends in one iteration."""
+        if self.method_name == "dense":
+            return 2 * (WORKERS - 1) / WORKERS * 4 * self.size
+        return (WORKERS - 1) * 8 * int(self.density * self.size)
 
 
 def profile_runs() -> list[Run]:

@@ -1,0 +1,132 @@
+"""Wrong inputs through the real command line: one sentence, the right exit code, nothing half written."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import ROOT, tiny_settings
+
+
+def refusal(result, code: int, *words: str) -> None:
+    """Exit code, one line on standard error, no traceback, and the words in it."""
+    assert result.returncode == code, result.stderr + result.stdout
+    assert "Traceback" not in result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("suite: ")]
+    for word in words:
+        assert word in line, line
+
+
+def test_misspelt_key(suite_command, config_file, tmp_path):
+    config = config_file(method={"name": "lags", "densty": 0.1})
+    refusal(suite_command("train", config, "--out", tmp_path / "run"), 2, "unknown key 'densty'", "did you mean 'density'")
+    assert not (tmp_path / "run").exists()
+
+
+def test_three_processes_for_sixteen_workers(suite_command, config_file, tmp_path):
+    config = config_file(world={"workers": 16, "processes": 3, "transport": "torch"})
+    refusal(suite_command("train", config, "--out", tmp_path / "run"), 2, "3 does not divide 16", "1, 2, 4, 8, 16")
+    assert not (tmp_path / "run").exists()
+
+
+def test_fewer_samples_than_workers(suite_command, config_file, tmp_path):
+    settings = tiny_settings()["data"] | {"max_train_tokens": 20}
+    result = suite_command("train", config_file(data=settings), "--out", tmp_path / "run")
+    refusal(result, 2, "20 training tokens cannot give 4 workers a batch of 2 each", "world.workers")
+    assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+def test_missing_configuration(suite_command):
+    refusal(suite_command("train", "nowhere.yaml"), 2, "there is no configuration 'nowhere.yaml'")
+
+
+def test_an_address_outside_of_a_checkout(suite_command):
+    refusal(suite_command("train", "laptop/digits/lags/0"), 2, "run from the root of the suite's checkout")
+
+
+def test_a_pattern_that_names_no_layer(suite_command, config_file, tmp_path):
+    config = config_file(method={"name": "lags", "layer_density": {"decodr.*": 0.5}})
+    refusal(suite_command("train", config, "--out", tmp_path / "run"), 2, "'decodr.*' matches no layer", "decoder.weight")
+
+
+def test_a_folder_that_is_a_file(suite_command, config_file, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    refusal(suite_command("train", config_file(), "--out", tmp_path / "run"), 2, "cannot be written", "--out")
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere; test_a_folder_that_is_a_file runs instead")
+def test_a_read_only_folder(suite_command, config_file, tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o555)
+    refusal(suite_command("train", config_file(), "--out", tmp_path / "locked" / "run"), 2, "cannot be written")
+
+
+def test_horovod_asked_for_and_not_there(suite_command, config_file, tmp_path):
+    """A Horovod that cannot be imported, as after a failed build: the file shadows the real package."""
+    (tmp_path / "horovod.py").write_text("raise ImportError('libhorovod is broken')")
+    config = config_file(world={"workers": 4, "processes": 2, "transport": "horovod"})
+    result = suite_command("train", config, "--out", tmp_path / "run", env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"})
+    refusal(result, 2, "world.transport is horovod, but Horovod does not load", "set world.transport to torch")
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_number_of_workers_on_resume(suite_command, config_file, tmp_path):
+    config = config_file(train={"epochs": 1, "batch_size": 2, "max_iterations": 3})
+    assert suite_command("train", config, "--out", tmp_path / "run").returncode == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    result = suite_command("train", config, "--out", tmp_path / "run", "--set", "world.workers=2")
+    refusal(result, 2, "world.workers = 4 and this one has 2", "--restart-if-changed")
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+
+
+def test_diverging_run_fails_with_one(suite_command, config_file, tmp_path):
+    config = config_file(optimizer={"lr": 1e30, "momentum": 0.9}, train={"epochs": 4, "batch_size": 2})
+    refusal(suite_command("train", config, "--out", tmp_path / "run"), 1, "gradients were not finite", "lower optimizer.lr")
+    assert not (tmp_path / "run" / "summary.json").exists()
+
+
+def test_claims_without_tables(suite_command):
+    refusal(suite_command("claims", "laptop"), 1, "runs.csv is missing or damaged; run `suite aggregate laptop`")
+
+
+def test_debug_shows_the_traceback(suite_command):
+    result = suite_command("--debug", "train", "nowhere.yaml")
+    assert result.returncode == 2 and "Traceback" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["list", "--help"], ["plan", "--help"], ["claims", "--help"]])
+def test_help_teaches(suite_command, arguments: list[str]):
+    result = suite_command(*arguments)
+    assert result.returncode == 0 and "Usage" in result.stdout
+
+
+def test_dry_run_writes_nothing(suite_command, config_file, tmp_path):
+    result = suite_command("train", config_file(), "--out", tmp_path / "run", "--dry-run")
+    assert result.returncode == 0 and "would train lags on pydoc with 4 workers on 1 process" in result.stdout
+    assert not (tmp_path / "run").exists()
+
+
+def test_plan_prints_what_is_sent(suite_command, config_file):
+    result = suite_command("plan", config_file())
+    assert result.returncode == 0 and "decoder.weight" in result.stdout and "MB on the wire" in result.stdout
+
+
+def test_lists(suite_command):
+    assert "LSTM" in suite_command("list", "models").stdout or "lstm" in suite_command("list", "models").stdout
+    result = suite_command("list", "methods")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["dense", "lags", "slgs"]
+    assert len(suite_command("list", "claims", cwd=ROOT).stdout.splitlines()) == 14
+
+
+def test_doctor_approves_of_this_machine(suite_command):
+    result = suite_command("doctor", cwd=ROOT)
+    assert result.returncode == 0 and "embedded data" in result.stdout
+
+
+def test_a_resolved_configuration_can_be_run_again(suite_command, config_file, tmp_path):
+    config = config_file(train={"epochs": 1, "batch_size": 2, "max_iterations": 3})
+    assert suite_command("train", config, "--out", tmp_path / "one").returncode == 0
+    assert suite_command("train", tmp_path / "one" / "config.yaml", "--out", tmp_path / "two").returncode == 0
+    first, second = (yaml.safe_load((tmp_path / name / "config.yaml").read_text()) for name in ("one", "two"))
+    assert first == second and Path(tmp_path / "two" / "summary.json").exists()

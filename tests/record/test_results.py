@@ -1,0 +1,90 @@
+"""Tables and MLflow from run folders: repeatable, honest about damage, one writer."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from conftest import tiny_settings
+from suite.config.profiles import profile_cells
+from suite.config import validate_config
+from suite.errors import SuiteError
+from suite.record.aggregate import aggregate
+from suite.record.track import track
+from training import trainer
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Path:
+    """A finished little profile: two methods, two seeds."""
+    root = tmp_path_factory.mktemp("grid")
+    base = tiny_settings() | {"train": {"epochs": 2, "max_iterations": 30, "batch_size": 2, "checkpoint_every": 20}}
+    methods = {name: {"method": name} for name in ("dense", "lags")}
+    spec = {"title": "A little text", "base": base, "methods": methods, "seeds": [0, 1]}
+    (root / "replications" / "x").mkdir(parents=True)
+    (root / "replications" / "x" / "experiments.yaml").write_text(yaml.safe_dump({"profiles": {"little": {"text": spec}}}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        for cell in profile_cells("little"):
+            trainer(validate_config(cell.config), root / "results" / "little" / "runs" / cell.folder).run()
+    return root / "results" / "little"
+
+
+@pytest.fixture(autouse=True)
+def at_grid(results, monkeypatch):
+    monkeypatch.chdir(results.parents[1])
+
+
+def test_tables(results):
+    tables = {path.stem: pd.read_csv(path) for path in aggregate(results)}
+    assert set(tables) == {"runs", "epochs", "phases", "assumption", "assumption_iterations"}
+    assert len(tables["runs"]) == 4 and tables["runs"]["final"].notna().all()
+    assert set(tables["assumption"]["method"]) == {"lags"}
+    assert tables["assumption"]["points"].sum() == len(tables["assumption_iterations"])
+    iterations = pd.read_parquet(results / "runs/text/lags/0/assumption.parquet")
+    assert len(iterations) == 30 * iterations["segment"].nunique()
+    assert tables["phases"].groupby(["method", "seed"])["phase"].nunique().eq(6).all()
+
+
+def test_tables_are_rebuilt_to_the_byte(results):
+    first = [path.read_bytes() for path in aggregate(results)]
+    assert [path.read_bytes() for path in aggregate(results)] == first
+
+
+def test_a_damaged_table_is_named(results):
+    path = results / "runs/text/lags/0/assumption.parquet"
+    data = path.read_bytes()
+    try:
+        path.write_bytes(data[: len(data) // 2])
+        with pytest.raises(SuiteError, match="assumption.parquet is missing or damaged; delete .*summary.json"):
+            aggregate(results)
+    finally:
+        path.write_bytes(data)
+
+
+def test_no_runs_is_said(tmp_path):
+    with pytest.raises(SuiteError, match="no finished run"):
+        aggregate(tmp_path / "little")
+
+
+@pytest.mark.slow
+def test_importing_twice_changes_nothing(results):
+    import mlflow
+
+    assert track(results) == {"added": 4, "replaced": 0, "unchanged": 0}
+    client = mlflow.MlflowClient(f"sqlite:///{results.resolve()}/mlflow.db")
+    number = client.get_experiment_by_name("little").experiment_id
+
+    def everything():
+        runs = client.search_runs([number])
+        return sorted((run.info.run_id, run.data.metrics, run.data.params, run.data.tags) for run in runs)
+
+    before = everything()
+    assert track(results) == {"added": 0, "replaced": 0, "unchanged": 4} and everything() == before
+    run = next(run for run in client.search_runs([number]) if run.data.tags["suite.run"] == "little/text/lags/1")
+    assert run.info.status == "FINISHED" and run.data.params["method.density"] == "0.001"
+    history = client.get_metric_history(run.info.run_id, "test_perplexity")
+    epochs = pd.read_csv(results / "runs/text/lags/1/epochs.csv")
+    assert [(m.step, m.value) for m in history] == list(zip(epochs["iteration"], epochs["value"], strict=True))
+    assert {a.path for a in client.list_artifacts(run.info.run_id)} >= {"assumption.parquet", "summary.json"}

@@ -1,0 +1,61 @@
+"""What one rank of the battery does: a few iterations of every method, on LSTM and ResNet, hashes on standard output."""
+
+import hashlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from conftest import tiny_settings  # noqa: E402
+
+from suite.config import validate_config  # noqa: E402
+from suite.data import load_dataset  # noqa: E402
+from suite.methods import METHODS  # noqa: E402
+from suite.record import RunFolder  # noqa: E402
+from suite.train.loop import Trainer  # noqa: E402
+from suite.world import open_world  # noqa: E402
+from suite.world.ranks import end_with_launcher  # noqa: E402
+
+IMAGES = {"model": {"name": "resnet20"}, "data": {"name": "digits"}}
+
+
+def settings(world: dict) -> dict[str, dict]:
+    """Every method on text, and the sparse layer-wise one on images with BatchNorm, by name."""
+    cases = {name: {"method": {"name": name}} for name in METHODS}
+    cases["lags on images"] = {"method": {"name": "lags", "density": 0.01}, **IMAGES}
+    cases["lags, a message a layer"] = {"method": {"name": "lags", "messages": "layer"}}
+    train = {"epochs": 1, "max_iterations": 4, "batch_size": 2, "checkpoint_every": 100}
+    world = {"workers": 16, "deterministic": True} | world
+    return {name: tiny_settings() | {"train": train, "world": world} | case for name, case in cases.items()}
+
+
+def main(world: dict, out: Path) -> None:
+    torch.set_num_threads(1)
+    hashes, joined = {}, None
+    for name, values in settings(world).items():
+        config = validate_config(values)
+        joined = joined or open_world(config.world)
+        joined.bytes_sent = 0.0
+        with tempfile.TemporaryDirectory() as folder:
+            run = Trainer(config, RunFolder(Path(folder)), joined, load_dataset(config))
+            run.folder.checkpoint.mkdir(parents=True)
+            run._save, run._finish = (lambda: None), (lambda: None)
+            run.run()
+        rows = run.recorder.rows["assumption"]
+        hashes[name] = {
+            "parameters": hashlib.sha256(run.flat.vector.numpy().tobytes()).hexdigest(),
+            "bytes": joined.bytes_sent,
+            "assumption": [round(row["delta"], 4) for row in rows if row["delta"] is not None],
+        }
+    if joined.rank == 0:
+        out.write_text(json.dumps(hashes))
+    joined.transport.close()
+
+
+if __name__ == "__main__":
+    end_with_launcher()
+    main(json.loads(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,66 @@
+"""Every method over every transport and placement of 16 workers: the same bits everywhere."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import require
+from rank_program import main as run_here
+
+from suite.config.experiment import WorldConfig
+from suite.world.check import horovod_build
+from suite.world.launch import launch
+
+PROGRAM = Path(__file__).with_name("rank_program.py")
+PLACEMENTS = [("torch", "gloo", n) for n in (1, 2, 4)] + [("horovod", "gloo", n) for n in (1, 2, 4)] + [("horovod", "mpi", 2)]
+
+
+def need(transport: str, controller: str) -> None:
+    if transport == "horovod":
+        build = horovod_build()
+        tool = "mpi" if controller == "mpi" else "horovod"
+        require(tool, controller in build.controllers, f"Horovod with {controller} is not here ({build.reason or 'not built in'})")
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory) -> dict:
+    """All cases in one process: the virtual world."""
+    out = tmp_path_factory.mktemp("virtual") / "out.json"
+    run_here({"transport": "virtual"}, out)
+    return json.loads(out.read_text())
+
+
+def run_ranks(world: dict, folder: Path) -> dict:
+    out = folder / "out.json"
+    launch(WorldConfig(**world), [sys.executable, str(PROGRAM), json.dumps(world), str(out)], folder / "logs")
+    return json.loads(out.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport, controller, processes", PLACEMENTS)
+def test_same_bits_in_every_placement(reference, tmp_path, transport: str, controller: str, processes: int):
+    need(transport, controller)
+    world = {"workers": 16, "processes": processes, "transport": transport, "controller": controller, "deterministic": True}
+    found = run_ranks(world, tmp_path)
+    assert found.keys() == reference.keys()
+    for name in reference:
+        assert found[name] == reference[name], name
+    assert found["lags"]["parameters"] == found["lags, a message a layer"]["parameters"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="16 processes on one core take too long")
+def test_a_process_a_worker(reference, tmp_path):
+    found = run_ranks({"workers": 16, "processes": 16, "transport": "torch", "deterministic": True}, tmp_path)
+    assert found == reference
+
+
+@pytest.mark.slow
+def test_dense_without_the_promise_agrees_to_rounding_only(reference, tmp_path):
+    """The all-reduce of a transport adds in its own order; sparse exchanges never do."""
+    found = run_ranks({"workers": 16, "processes": 4, "transport": "torch", "deterministic": False}, tmp_path)
+    for name in ("slgs", "lags", "lags on images"):
+        assert found[name]["parameters"] == reference[name]["parameters"]
+    assert found["dense"]["bytes"] == pytest.approx(reference["dense"]["bytes"])

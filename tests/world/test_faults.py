@@ -1,0 +1,118 @@
+"""A rank that dies takes all down, the first error is shown, and the same command finishes the run."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from helpers import require
+
+from suite.config.experiment import WorldConfig
+from suite.errors import SuiteError
+from suite.world.check import horovod_build
+from suite.world.launch import launch
+from training import summary_of
+
+TRAIN = {"epochs": 40, "batch_size": 2, "checkpoint_every": 20, "max_iterations": 240}
+
+
+def ranks_of(folder: Path) -> list[psutil.Process]:
+    """Living rank processes of a run, in rank order."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        if "rank" in (process.info["cmdline"] or []) and str(folder) in process.info["cmdline"]:
+            found.append((int((process.info["environ"] or {}).get("SUITE_RANK", 0)), process))
+    return [process for _, process in sorted(found, key=lambda pair: pair[0])]
+
+
+def start(config: Path, out: Path, *extra: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "suite", "train", str(config), "--out", str(out), *extra]
+    return subprocess.Popen(command, cwd=out.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait_for_checkpoint(out: Path) -> None:
+    deadline = time.monotonic() + 120
+    while not list(out.glob("checkpoint/step-*")):
+        assert time.monotonic() < deadline, "no checkpoint appeared"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.horovod
+def test_killing_one_of_four_horovod_ranks(config_file, suite_command, tmp_path):
+    build = horovod_build()
+    require("horovod", "gloo" in build.controllers, f"Horovod with Gloo is not here ({build.reason})")
+    config = config_file(train=TRAIN, world={"workers": 4})
+    four = ["--set", "world.transport=horovod", "--set", "world.processes=4"]
+    out = tmp_path / "broken"
+    process = start(config, out, *four)
+    wait_for_checkpoint(out)
+    ranks = ranks_of(out)
+    assert len(ranks) == 4
+    ranks[2].send_signal(signal.SIGKILL)
+    killed = time.monotonic()
+    output, _ = process.communicate(timeout=60)
+    assert time.monotonic() - killed < 60 and process.returncode == 1
+    assert "rank 2 was killed by SIGKILL and all ranks were ended" in output
+    assert not ranks_of(out) and not (out / "summary.json").exists()
+    again = suite_command("train", config, "--out", out, *four)
+    assert again.returncode == 0 and re.search(r"continuing .* from iteration \d+", again.stdout)
+    undisturbed = suite_command("train", config, "--out", tmp_path / "straight")
+    assert undisturbed.returncode == 0
+    sides = [summary_of(folder) for folder in (out, tmp_path / "straight")]
+    assert sides[0]["parameters_sha256"] == sides[1]["parameters_sha256"] and sides[0]["resumed_at"]
+
+
+@pytest.mark.slow
+def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(config_file, suite_command, tmp_path):
+    """SIGTERM to the launcher: every rank agrees on the iteration to stop at; another placement continues."""
+    config, out = config_file(train=TRAIN, world={"workers": 4}), tmp_path / "run"
+    process = start(config, out, "--set", "world.transport=torch", "--set", "world.processes=2")
+    wait_for_checkpoint(out)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM and "the same command continues from it" in output
+    again = suite_command("train", config, "--out", out)
+    assert again.returncode == 0 and "continuing" in again.stdout
+
+
+@pytest.mark.slow
+def test_killing_the_launcher_leaves_no_rank_behind(config_file, tmp_path):
+    config, out = config_file(train=TRAIN, world={"workers": 4}), tmp_path / "run"
+    process = start(config, out, "--set", "world.transport=torch", "--set", "world.processes=2")
+    wait_for_checkpoint(out)
+    assert len(ranks_of(out)) == 2
+    process.kill()
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 10
+    while ranks_of(out) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not ranks_of(out)
+
+
+def test_the_first_error_is_shown(tmp_path):
+    """One rank raises, the other would wait for ever."""
+    program = "import os, time\nif os.environ['SUITE_RANK'] == '1': raise RuntimeError('the reason')\ntime.sleep(600)"
+    began = time.monotonic()
+    with pytest.raises(SuiteError, match=r"rank 1 ended with exit code 1(.|\n)*RuntimeError: the reason"):
+        launch(WorldConfig(workers=2, processes=2, transport="torch"), [sys.executable, "-c", program], tmp_path)
+    assert time.monotonic() - began < 30
+
+
+def test_a_rank_that_ignores_requests_is_killed(tmp_path):
+    program = (
+        "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "open(os.path.join(sys.argv[1], os.environ['SUITE_RANK']), 'w').write(str(os.getpid()))\n"
+        "while len(os.listdir(sys.argv[1])) < 2: time.sleep(0.01)\n"
+        "sys.exit(3) if os.environ['SUITE_RANK'] == '0' else time.sleep(600)"
+    )
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    with pytest.raises(SuiteError, match="rank 0 ended with exit code 3"):
+        launch(WorldConfig(workers=2, processes=2, transport="torch"), [sys.executable, "-c", program, str(folder)], tmp_path)
+    assert not psutil.pid_exists(int((folder / "1").read_text())) and os.path.exists(folder / "0")
