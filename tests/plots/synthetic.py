@@ -215,7 +215,7 @@ def _claims(runs: list[Run]) -> dict:
     ids = [run.run_id for run in runs if run.experiment == "digits"]
 
     def claim(name, verdict, text, reason="", scope="", checks=(), judged_by=("laptop", "cifar")):
-        return {"id": name, "text": text, "source": "seed document, section 4", "verdict": verdict, "reason": reason,
+        return {"id": name, "text": text, "source": "reading notes, section 4", "verdict": verdict, "reason": reason,
                 "judged_by": list(judged_by), "scope": scope, "checks": list(checks)}
 
     def check(name, expected, required, value, unit, spread, interval, held):
