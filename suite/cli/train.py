@@ -40,10 +40,12 @@ def train(
     """
     from suite.config import load_config
     from suite.record import RunFolder
+    from suite.train.check import check_inputs
     from suite.world.check import check_machine
 
     experiment = load_config(config, set_ or [])
     check_machine(experiment.world)
+    check_inputs(experiment)
     world = experiment.world
     folder = RunFolder(out or Path("results/runs") / config.removesuffix(".yaml").removesuffix(".yml").strip("/"))
     placement = f"{world.workers} workers on {world.processes} process{'es' * (world.processes > 1)} ({world.transport})"

@@ -10,7 +10,7 @@ import torch
 
 from suite.config import ExperimentConfig
 from suite.data import Dataset, load_dataset
-from suite.errors import ConfigError, Interrupted, SuiteError
+from suite.errors import Interrupted, SuiteError
 from suite.measure import AssumptionMeter, PhaseClock
 from suite.methods import build_method
 from suite.models import build_model
@@ -264,15 +264,4 @@ def train(config: ExperimentConfig, path: Path, world: World) -> None:
     """Run `config` in the folder `path`, which the caller has claimed."""
     torch.set_num_threads(config.world.threads)
     dataset = load_dataset(config).to(world.device)
-    trainer = Trainer(config, RunFolder(path), world, dataset)
-    check_layer_patterns(config, trainer.layout)
-    trainer.run()
-
-
-def check_layer_patterns(config: ExperimentConfig, layout: Layout) -> None:
-    """Refuse a pattern of `layer_density` that names no layer: it would silently do nothing."""
-    from fnmatch import fnmatchcase
-
-    for pattern in getattr(config.method, "layer_density", {}):
-        if not any(fnmatchcase(name, pattern) for name in layout.names):
-            raise ConfigError(f"method.layer_density: '{pattern}' matches no layer; the layers are {', '.join(layout.names)}")
+    Trainer(config, RunFolder(path), world, dataset).run()

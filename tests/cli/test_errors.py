@@ -34,7 +34,7 @@ def test_fewer_samples_than_workers(suite_command, config_file, tmp_path):
     settings = tiny_settings()["data"] | {"max_train_tokens": 20}
     result = suite_command("train", config_file(data=settings), "--out", tmp_path / "run")
     refusal(result, 2, "20 training tokens cannot give 4 workers a batch of 2 each", "world.workers")
-    assert not (tmp_path / "run" / "checkpoint").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_missing_configuration(suite_command):
@@ -48,6 +48,7 @@ def test_an_address_outside_of_a_checkout(suite_command):
 def test_a_pattern_that_names_no_layer(suite_command, config_file, tmp_path):
     config = config_file(method={"name": "lags", "layer_density": {"decodr.*": 0.5}})
     refusal(suite_command("train", config, "--out", tmp_path / "run"), 2, "'decodr.*' matches no layer", "decoder.weight")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_that_is_a_file(suite_command, config_file, tmp_path):

@@ -1,0 +1,45 @@
+"""The documentation's examples work, and its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from suite.methods import METHODS
+from training import trainer
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("replications/*/README.md"))]
+
+
+def test_the_example_method_trains(tiny, tmp_path):
+    """The code of docs/adding-a-method.md, as it stands there."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "adding-a-method.md").read_text(), re.DOTALL)
+    try:
+        exec(compile(code, "random_k.py", "exec"), {"__name__": "random_k"})
+        run = trainer(tiny(method={"name": "random_k", "density": 0.1}, train={"max_iterations": 5}), tmp_path)
+        run.run()
+        assert run.exchange.plan.entries < 0.12 * run.layout.size and (tmp_path / "summary.json").exists()
+        assert all(worker.residual.vector.any() for worker in run.workers)
+    finally:
+        METHODS.pop("random_k", None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_lead_somewhere(page: Path):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_names_targets_of_the_makefile():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`?make ([a-z]+)", " ".join(page.read_text() for page in PAGES)))
+    assert {"replicate", "test"} <= named <= targets
+
+
+def test_nothing_of_a_developers_machine_is_named():
+    files = [path for part in ("suite", "plots", "rules", "replications", "docs", "cluster") for path in (ROOT / part).rglob("*")]
+    for path in [*files, ROOT / "README.md", ROOT / "Makefile", ROOT / "Snakefile"]:
+        if path.is_file() and path.suffix != ".png" and "__pycache__" not in path.parts:
+            text = path.read_text()
+            assert "../shared" not in text and "/work/" not in text and "/opt/" not in text, path
