@@ -2,8 +2,8 @@
 #
 #   snakemake --cores 2                           the laptop profile
 #   snakemake --cores 2 --config profile=smoke    every rule once, tiny
-import os
 import sys
+from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
@@ -15,7 +15,7 @@ PROFILE = config.get("profile", "laptop")
 RESULTS = f"results/{PROFILE}"
 
 # Jobs run the Python that runs this file, also where its environment has not been activated.
-os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+shell.prefix(f'set -euo pipefail; export PATH="{Path(sys.executable).parent}:$PATH"; ')
 
 try:
     CELLS = {cell.folder: cell for cell in profile_cells(PROFILE)}
@@ -25,6 +25,7 @@ except SuiteError as error:
     raise WorkflowError(str(error))
 
 
+include: "rules/common.smk"
 include: "rules/train.smk"
 include: "rules/results.smk"
 

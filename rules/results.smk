@@ -44,11 +44,12 @@ rule figures:
     log:
         f"{RESULTS}/logs/figures.log",
     params:
-        results=RESULTS,
+        profile=PROFILE,
+        touched=last_touched(f"{workflow.basedir}/plots"),
     conda:
         "../environment.yml"
     shell:
-        "python -m plots --results {params.results} > {log} 2>&1"
+        "python -m plots --results results/{params.profile} > {log} 2>&1"
 
 
 rule claims:

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from helpers import tiny_settings
 
 from suite.config import ExperimentConfig, validate_config
-
-ROOT = Path(__file__).resolve().parents[1]
-
 
 @pytest.fixture(autouse=True)
 def one_thread():
@@ -33,18 +31,6 @@ def tiny() -> Callable[..., ExperimentConfig]:
         return validate_config(values)
 
     return build
-
-
-def tiny_settings() -> dict[str, Any]:
-    """The plain values behind the fixture `tiny`."""
-    return {
-        "model": {"name": "lstm", "embedding": 8, "hidden": 12, "layers": 2, "dropout": 0.2},
-        "data": {"name": "pydoc", "vocabulary": 50, "sequence_length": 5, "max_train_tokens": 1000},
-        "method": {"name": "lags", "density": 0.05},
-        "optimizer": {"lr": 1.0, "momentum": 0.9, "weight_decay": 1e-4, "clip_norm": 1.0},
-        "world": {"workers": 4},
-        "train": {"epochs": 2, "batch_size": 2, "checkpoint_every": 7},
-    }
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from helpers import ROOT
 from suite.methods import METHODS
 from training import trainer
 
@@ -33,7 +33,7 @@ def test_links_lead_somewhere(page: Path):
 
 def test_the_readme_names_targets_of_the_makefile():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = set(re.findall(r"`?make ([a-z]+)", " ".join(page.read_text() for page in PAGES)))
+    named = set(re.findall(r"(?m)(?:`|^)make ([a-z]+)", "\n".join(page.read_text() for page in PAGES)))
     assert {"replicate", "test"} <= named <= targets
 
 

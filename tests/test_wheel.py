@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import ROOT, tiny_settings
+from helpers import ROOT, tiny_settings
 from training import summary_of
 
 

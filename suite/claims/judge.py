@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from suite.claims.measures import Tables, read_tables, values_by_seed
-from suite.claims.model import Check, Claim, read_claims
-from suite.config.profiles import replication_folders
+from suite.claims.model import Check, Claim, all_claims
 from suite.record.atomic import write_json
 
 MIN_SEEDS = 3
@@ -21,12 +20,11 @@ def judge_claims(results: Path) -> dict[str, Any]:
         What was written: {"profile", "rule", "claims": [...]}.
     """
     tables = read_tables(results)
-    claims = [claim for folder in replication_folders() for claim in read_claims(folder)]
     rule = (
         f"Held: the {CONFIDENCE:.0%} t interval of the mean over seeds lies within the bounds; not held: wholly outside; "
         f"undecided otherwise, and with fewer than {MIN_SEEDS} seeds."
     )
-    verdicts = {"profile": results.name, "rule": rule, "claims": [judge(claim, results.name, tables) for claim in claims]}
+    verdicts = {"profile": results.name, "rule": rule, "claims": [judge(claim, results.name, tables) for claim in all_claims()]}
     write_json(results / "claims.json", verdicts)
     return verdicts
 

@@ -38,7 +38,7 @@ def values_by_seed(check: Check, tables: Tables) -> tuple[pd.Series, list[str]]:
     ours = _runs_of(check.method, check, tables)
     if check.measure == "delta_share":
         return _delta_share(check, tables) * check.scale, list(ours["run_id"])
-    both = ours.join(_runs_of(check.against, check, tables), rsuffix="_against", how="inner")
+    both = ours.join(_runs_of(check.against, check, tables).add_suffix("_against"), how="inner")
     first, second = both["final"], both["final_against"]
     values = first - second if check.measure == "difference" else first / second
     return values * check.scale, [*both["run_id"], *both["run_id_against"]]

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from suite.config.profiles import replication_folders
 from suite.config.strict import Strict
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
@@ -57,6 +58,14 @@ class ClaimsFile(Strict):
     """The whole claims.yaml."""
 
     claims: tuple[Claim, ...]
+
+
+def all_claims() -> list[Claim]:
+    """The claims of every replication below ./replications."""
+    claims = [claim for folder in replication_folders() for claim in read_claims(folder)]
+    if not claims:
+        raise ConfigError("there is no replications/*/claims.yaml here; run from the root of the suite's checkout")
+    return claims
 
 
 def read_claims(folder: Path) -> tuple[Claim, ...]:

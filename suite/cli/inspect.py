@@ -40,10 +40,9 @@ def _listing(what: Kind, profile: str) -> list[tuple[str, str]]:
 
         return [(name, _summary(method.__doc__)) for name, method in sorted(METHODS.items())]
     if what is Kind.claims:
-        from suite.claims import read_claims
-        from suite.config.profiles import replication_folders
+        from suite.claims import all_claims
 
-        return [(claim.id, claim.text) for folder in replication_folders() for claim in read_claims(folder)]
+        return [(claim.id, claim.text) for claim in all_claims()]
     if what is Kind.cells:
         from suite.config.profiles import profile_cells
 

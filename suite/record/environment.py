@@ -5,6 +5,7 @@ import os
 import platform
 import socket
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ def describe_environment(config: ExperimentConfig, threads: int, device: str) ->
     return {
         "versions": {"python": platform.python_version()} | {name: installed_version(name) for name in _PACKAGES},
         "commit": source_commit(),
+        "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": socket.gethostname(),
         "platform": platform.platform(),
         "cpu": cpu_name(),

@@ -50,7 +50,7 @@ class Recorder:
         for name in ("iterations", "assumption"):
             _write(self.read(name), folder / f"{name}.parquet")
         with replacing(folder / "epochs.csv") as aside:
-            pyarrow.csv.write_csv(self.read("epochs"), aside, pyarrow.csv.WriteOptions(quoting_style="needed"))
+            pyarrow.csv.write_csv(self.read("epochs"), aside, pyarrow.csv.WriteOptions(quoting_style="none", quoting_header="none"))
 
 
 def _write(table: pa.Table, path: Path) -> None:

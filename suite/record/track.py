@@ -5,6 +5,7 @@ changes nothing. Bulk series go in as artifacts, epochs as metrics by step with 
 """
 
 import hashlib
+import json
 import os
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def _fingerprint(run: FinishedRun) -> str:
 
 
 def _import(client, experiment: str, run: FinishedRun, fingerprint: str) -> None:
-    from mlflow.entities import Metric, Param
+    from mlflow.entities import Metric, Param, RunTag
 
     epochs = pd.read_csv(run.folder.path / "epochs.csv")
     began = int((epochs["timestamp"].iloc[0] - epochs["seconds"].iloc[0]) * 1000)
@@ -78,7 +79,12 @@ def _import(client, experiment: str, run: FinishedRun, fingerprint: str) -> None
     metrics += [Metric(name, float(run.summary[name]), end, 0) for name in ("final", "best", "skipped", "dropped", "seconds")]
     for start in range(0, len(metrics), _CHUNK):
         client.log_batch(run_id, metrics=metrics[start : start + _CHUNK])
-    client.log_batch(run_id, params=[Param(key, str(value)) for key, value in _flat(run.config)])
+    environment = json.loads(run.folder.environment.read_text())
+    client.log_batch(
+        run_id,
+        params=[Param(key, str(value)) for key, value in _flat(run.config)],
+        tags=[RunTag(f"environment.{key}", str(value)) for key, value in _flat(environment)],
+    )
     for name in _ARTIFACTS:
         path = run.folder.path / name
         if path.exists():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conftest import ROOT
+from helpers import ROOT
 
 PARTS = ["suite", "plots", "rules", "replications", "Snakefile", "environment.yml"]
 RESULTS = "results/smoke"

@@ -1,12 +1,8 @@
 """Synthetic results for the figures."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-# `plots` is not installed; it is run from the root of the checkout.
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).parent)]
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from conftest import tiny_settings
+from helpers import tiny_settings
 from suite.config.profiles import profile_cells
 from suite.config import validate_config
 from suite.errors import SuiteError
@@ -84,6 +84,7 @@ def test_importing_twice_changes_nothing(results):
     assert track(results) == {"added": 0, "replaced": 0, "unchanged": 4} and everything() == before
     run = next(run for run in client.search_runs([number]) if run.data.tags["suite.run"] == "little/text/lags/1")
     assert run.info.status == "FINISHED" and run.data.params["method.density"] == "0.001"
+    assert run.data.tags["environment.transport"] == "virtual" and run.data.tags["environment.versions.torch"]
     history = client.get_metric_history(run.info.run_id, "test_perplexity")
     epochs = pd.read_csv(results / "runs/text/lags/1/epochs.csv")
     assert [(m.step, m.value) for m in history] == list(zip(epochs["iteration"], epochs["value"], strict=True))

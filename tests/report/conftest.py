@@ -1,14 +1,9 @@
 """A report of synthetic results, built once for all tests of the room."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-# `plots` is not installed, and the synthetic results live with its tests.
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "plots")]
-
+from helpers import ROOT
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory) -> Path:

@@ -64,7 +64,7 @@ def test_batchnorm_statistics_are_part_of_it(tiny, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_killed_process_continues(config_file, suite_command, tmp_path, number: signal.Signals):
     """A real process ended by a real signal in mid-run, then the same command again."""
-    config = config_file(train={"epochs": 40, "batch_size": 2, "checkpoint_every": 20, "max_iterations": 600})
+    config = config_file(train={"epochs": 40, "batch_size": 2, "checkpoint_every": 20, "max_iterations": 300})
     out = tmp_path / "run"
     command = [sys.executable, "-m", "suite", "train", str(config), "--out", str(out)]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -10,7 +10,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from conftest import tiny_settings  # noqa: E402
+from helpers import tiny_settings  # noqa: E402
 
 from suite.config import validate_config  # noqa: E402
 from suite.data import load_dataset  # noqa: E402
