@@ -16,6 +16,8 @@ class ConfigError(SuiteError):
 class Interrupted(SuiteError):
     """A signal ended the run after its checkpoint was written. Exits with 128 + the signal's number."""
 
+    promise = "the same command continues from it"
+
     def __init__(self, message: str, signal_number: int):
         super().__init__(message)
         self.exit_code = 128 + signal_number

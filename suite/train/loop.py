@@ -106,7 +106,7 @@ class Trainer:
             if stop and self.iteration < self.total:
                 raise Interrupted(
                     f"stopped by signal at iteration {self.iteration} of {self.total}; its checkpoint is in "
-                    f"{self.folder.checkpoint}, and the same command continues from it",
+                    f"{self.folder.checkpoint}, and {Interrupted.promise}",
                     self.stop_signal or signal.SIGTERM,
                 )
 

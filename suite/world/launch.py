@@ -63,7 +63,12 @@ class _Rank:
         except ProcessLookupError:
             pass
 
+    def stopped_as_asked(self, caught: list[int]) -> bool:
+        """Whether it ended because of a signal, with its checkpoint written; mpirun reports 1 whatever its ranks report."""
+        return self.process.returncode == 128 + signal.SIGTERM or bool(caught) and Interrupted.promise in self.tail()
+
     def tail(self) -> str:
+        """The end of its log."""
         lines = self.log.read_text(errors="replace").splitlines()
         return "\n".join(lines[-_TAIL_LINES:])
 
@@ -76,17 +81,19 @@ def _watch(ranks: list[_Rank], caught: list[int]) -> None:
             forwarded = True
             for rank in ranks:
                 rank.signal(signal.SIGTERM)
-        failed = [rank for rank in ranks if rank.process.poll() not in (None, 0, 128 + signal.SIGTERM)]
-        if failed:
-            # The others fail within moments because their partner is gone; a rank a signal killed is the cause.
-            raise _failure(min(failed, key=lambda rank: (rank.process.returncode > 0, rank.number)))
+        _raise_first_failure(ranks, caught)
         time.sleep(_POLL_SECONDS)
-    failed = [rank for rank in ranks if rank.process.returncode not in (0, 128 + signal.SIGTERM)]
-    if failed:
-        raise _failure(min(failed, key=lambda rank: (rank.process.returncode > 0, rank.number)))
+    _raise_first_failure(ranks, caught)
     if any(rank.process.returncode for rank in ranks):
-        number = caught[0] if caught else signal.SIGTERM
-        raise Interrupted(ranks[0].tail().splitlines()[-1] if ranks[0].tail() else "stopped by a signal", number)
+        last_line = ranks[0].tail().splitlines()[-1].removeprefix("suite: ")
+        raise Interrupted(last_line, caught[0] if caught else signal.SIGTERM)
+
+
+def _raise_first_failure(ranks: list[_Rank], caught: list[int]) -> None:
+    failed = [rank for rank in ranks if rank.process.poll() not in (None, 0) and not rank.stopped_as_asked(caught)]
+    if failed:
+        # The others fail within moments because their partner is gone; a rank a signal killed is the cause.
+        raise _failure(min(failed, key=lambda rank: (rank.process.returncode > 0, rank.number)))
 
 
 def _failure(rank: _Rank) -> SuiteError:

@@ -69,10 +69,14 @@ def test_killing_one_of_four_horovod_ranks(config_file, suite_command, tmp_path)
 
 
 @pytest.mark.slow
-def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(config_file, suite_command, tmp_path):
+@pytest.mark.parametrize("transport, controller", [("torch", "gloo"), ("horovod", "mpi")])
+def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(config_file, suite_command, tmp_path, transport, controller):
     """SIGTERM to the launcher: every rank agrees on the iteration to stop at; another placement continues."""
+    build = horovod_build()
+    if controller == "mpi":
+        require("mpi", "mpi" in build.controllers, f"Horovod with MPI is not here ({build.reason or 'not built in'})")
     config, out = config_file(train=TRAIN, world={"workers": 4}), tmp_path / "run"
-    process = start(config, out, "--set", "world.transport=torch", "--set", "world.processes=2")
+    process = start(config, out, "--set", f"world={{workers: 4, processes: 2, transport: {transport}, controller: {controller}}}")
     wait_for_checkpoint(out)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
