@@ -116,11 +116,11 @@ def panels(title: str, names: list[str], height: float) -> tuple[Figure, list[Ax
     rows = -(-len(names) // columns)
     figure = new_figure(title, 0.5 + rows * height)
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for spare in axes[len(names):]:
+    for spare in axes[len(names) :]:
         spare.remove()
     for panel, name in zip(axes, names, strict=False):
         panel.set_title("\n".join(textwrap.fill(line, 80 // columns) for line in name.splitlines()))
-    return figure, axes[:len(names)]
+    return figure, axes[: len(names)]
 
 
 def legend_below(axes: Axes) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from helpers import tiny_settings
 
+from helpers import tiny_settings
 from suite.config import ExperimentConfig, validate_config
+
 
 @pytest.fixture(autouse=True)
 def one_thread():

@@ -38,7 +38,11 @@ def test_the_readme_names_targets_of_the_makefile():
 
 
 def test_nothing_of_a_developers_machine_is_named():
-    files = [path for part in ("suite", "plots", "rules", "replications", "docs", "cluster") for path in (ROOT / part).rglob("*")]
+    files = [
+        path
+        for part in ("suite", "plots", "rules", "replications", "docs", "cluster")
+        for path in (ROOT / part).rglob("*")
+    ]
     for path in [*files, ROOT / "README.md", ROOT / "Makefile", ROOT / "Snakefile"]:
         if path.is_file() and path.suffix != ".png" and "__pycache__" not in path.parts:
             text = path.read_text()

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from helpers import require
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+from helpers import require
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = (ROOT / "requirements.lock").read_text()

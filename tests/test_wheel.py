@@ -25,10 +25,20 @@ def test_the_wheel_trains_outside_of_the_checkout(tmp_path):
     assert {name for name in names if not name.endswith(".dist-info")} == {"suite"}
     assert any(name.endswith(".j2") for name in zipfile.ZipFile(wheel).namelist())
     target = tmp_path / "installed"
-    subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", "--target", str(target), str(wheel)], check=True, timeout=120)
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(tiny_settings() | {"train": {"max_iterations": 4, "batch_size": 2}}))
+    subprocess.run(
+        [*pip, "install", "-q", "--no-deps", "--no-index", "--target", str(target), str(wheel)], check=True, timeout=120
+    )
+    (tmp_path / "config.yaml").write_text(
+        yaml.safe_dump(tiny_settings() | {"train": {"max_iterations": 4, "batch_size": 2}})
+    )
     env = os.environ | {"PYTHONPATH": str(target)}
-    where = subprocess.run([sys.executable, "-c", "import suite; print(suite.__file__)"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    where = subprocess.run(
+        [sys.executable, "-c", "import suite; print(suite.__file__)"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
     assert Path(where.stdout.strip()).is_relative_to(target)
     command = [sys.executable, "-m", "suite", "train", "config.yaml", "--out", "run"]
     result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)

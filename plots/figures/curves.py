@@ -18,9 +18,9 @@ def draw(tables: Tables) -> Figure | None:
         return None
     figure = new_figure(TITLE, 0.4 + 2.8 * len(tables.comparisons))
     look_of = looks(tables.runs.method_name)
-    for row, (experiment, band) in enumerate(zip(
-        tables.comparisons, figure.subfigures(len(tables.comparisons), 1, squeeze=False).flat, strict=True
-    )):
+    for row, (experiment, band) in enumerate(
+        zip(tables.comparisons, figure.subfigures(len(tables.comparisons), 1, squeeze=False).flat, strict=True)
+    ):
         epochs = tables.epochs[tables.epochs.experiment == experiment]
         shown = metric(epochs.metric.iloc[0])
         epochs = epochs.assign(
@@ -37,12 +37,20 @@ def draw(tables: Tables) -> Figure | None:
             band.subplots(1, 2), ("train_loss", "value"), ("Training loss (nats)", shown.axis), strict=True
         ):
             sns.lineplot(
-                epochs, x="epoch", y=column, hue="series", style="series", ax=axes, legend=column == "train_loss",
+                epochs,
+                x="epoch",
+                y=column,
+                hue="series",
+                style="series",
+                ax=axes,
+                legend=column == "train_loss",
                 palette={series: look.colour for series, look in marks.items()},
                 markers={series: look.marker for series, look in marks.items()},
                 dashes={series: look.dash for series, look in marks.items()},
-                errorbar=lambda values: (values.min(), values.max()), err_kws={"alpha": 0.18, "linewidth": 0},
-                markevery=(last % step, step), markeredgewidth=0,
+                errorbar=lambda values: (values.min(), values.max()),
+                err_kws={"alpha": 0.18, "linewidth": 0},
+                markevery=(last % step, step),
+                markeredgewidth=0,
             )
             axes.set(xlabel="Epoch" if row == len(tables.comparisons) - 1 else "", ylabel=text)
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

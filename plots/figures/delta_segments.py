@@ -40,7 +40,10 @@ def draw(tables: Tables) -> Figure | None:
     for block, part, high in zip(blocks, parts, heights, strict=True):
         part.suptitle(
             f"{tables.title(block.experiment)}: {block.label}, seed {block.seed}",
-            x=0.01, ha="left", fontsize=10.5, fontweight="normal",
+            x=0.01,
+            ha="left",
+            fontsize=10.5,
+            fontweight="normal",
         )
         upper, lower = part.subplots(2, 1, sharex=True, height_ratios=[high, 1.4])
         _heat_map(upper, block.rows)
@@ -68,8 +71,13 @@ def _heat_map(axes: Axes, rows: pd.DataFrame) -> None:
     colours = sns.color_palette("vlag", as_cmap=True).with_extremes(bad="#c8c8c8")
     # Rasterised: ten thousand cells as vector paths would make the SVG slow and large.
     mesh = axes.pcolormesh(
-        grid.columns, range(len(grid)), grid.to_numpy(), cmap=colours, norm=Normalize(1 - reach, 1 + reach),
-        shading="nearest", rasterized=True,
+        grid.columns,
+        range(len(grid)),
+        grid.to_numpy(),
+        cmap=colours,
+        norm=Normalize(1 - reach, 1 + reach),
+        shading="nearest",
+        rasterized=True,
     )
     axes.set_ylim(len(grid) - 0.5, -0.5)
     axes.grid(False)
@@ -99,8 +107,14 @@ def _lines(axes: Axes, block: _Block, tables: Tables) -> None:
     for (method, label), of in rows.groupby(["method", "label"], sort=False):
         other = look_of[tables.method_name(block.experiment, method)]
         if of.segment.nunique() == 1:
-            axes.plot(of.iteration, of.delta, color=other.colour, linestyle=line_style(other), linewidth=1.2,
-                      label=f"{label}, whole gradient")
+            axes.plot(
+                of.iteration,
+                of.delta,
+                color=other.colour,
+                linestyle=line_style(other),
+                linewidth=1.2,
+                label=f"{label}, whole gradient",
+            )
     axes.axhline(1, color="#333333", linewidth=1, linestyle=(0, (4, 2)))
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.3 * (high - low))

@@ -37,8 +37,14 @@ def draw(tables: Tables) -> Figure | None:
                 panel.plot(one.bytes_sent, one.value * shown.scale, color=look.colour, alpha=0.3, linewidth=0.8)
             mean = of.groupby("epoch")[["bytes_sent", "value"]].mean()
             panel.plot(
-                mean.bytes_sent, mean.value * shown.scale, color=look.colour, linestyle=line_style(look),
-                marker=look.marker, markevery=[-1], markersize=7, label=series_text(label, density),
+                mean.bytes_sent,
+                mean.value * shown.scale,
+                color=look.colour,
+                linestyle=line_style(look),
+                marker=look.marker,
+                markevery=[-1],
+                markersize=7,
+                label=series_text(label, density),
             )
         log_where_wide(panel.xaxis, epochs.bytes_sent, 10, EngFormatter("B"))
         panel.set(xlabel="Sent by one worker since the start", ylabel=shown.axis)

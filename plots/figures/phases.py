@@ -33,8 +33,15 @@ def draw(tables: Tables) -> Figure | None:
         for phase in by_label:
             high = by_label[phase]
             panel.bar(
-                by_label.index, high, bottom=foot, width=0.62, color=_PHASES[phase], label=phase, edgecolor="white",
-                linewidth=0.8, hatch="////" if phase == "measure" else None,
+                by_label.index,
+                high,
+                bottom=foot,
+                width=0.62,
+                color=_PHASES[phase],
+                label=phase,
+                edgecolor="white",
+                linewidth=0.8,
+                hatch="////" if phase == "measure" else None,
             )
             for place, value in enumerate(high):
                 if value > 0.06 * total.max():
@@ -68,18 +75,24 @@ def _times(tables: Tables) -> dict[tuple, pd.DataFrame]:
 def _setting_text(tables: Tables, setting: tuple) -> tuple[str, str]:
     """The experiment and its placement, as two lines."""
     experiment, workers, processes, transport = setting
-    return (tables.title(experiment),
-            f"{workers} workers on {processes} processes, {_TRANSPORTS.get(transport, transport)}")
+    return (
+        tables.title(experiment),
+        f"{workers} workers on {processes} processes, {_TRANSPORTS.get(transport, transport)}",
+    )
 
 
 def _verdict(grid: pd.DataFrame) -> str:
     """Who is fastest without the cost of measuring, and which phase decides."""
     paid = grid.drop(columns="measure", errors="ignore")
     total, dominant = paid.sum(axis=1), paid.idxmax(axis=1)
-    text = "Largest phase: " + listing(
-        f"{dominant[label]} for {label} ({paid.loc[label, dominant[label]]:.0f} of {total[label]:.0f} ms)"
-        for label in total.index
-    ) + ". "
+    text = (
+        "Largest phase: "
+        + listing(
+            f"{dominant[label]} for {label} ({paid.loc[label, dominant[label]]:.0f} of {total[label]:.0f} ms)"
+            for label in total.index
+        )
+        + ". "
+    )
     dense = next((label for label in total.index if label.lower().startswith("dense")), None)
     for label in total.index.drop(dense, errors="ignore") if dense else ():
         change = paid.loc[label] - paid.loc[dense]
@@ -96,8 +109,9 @@ def _verdict(grid: pd.DataFrame) -> str:
 
 
 def _caption(tables: Tables) -> str:
-    parts = [f"{', '.join(_setting_text(tables, setting))}. {_verdict(grid)}"
-             for setting, grid in _times(tables).items()]
+    parts = [
+        f"{', '.join(_setting_text(tables, setting))}. {_verdict(grid)}" for setting, grid in _times(tables).items()
+    ]
     reading = (
         "Milliseconds an iteration by phase: for each run the median over iterations, then the mean over seeds; the "
         "number on top is the sum of the phases. compute: forward and backward; select: choosing the entries to send; "

@@ -27,18 +27,43 @@ def draw(tables: Tables) -> Figure | None:
             ticks[place] = series_text(of.label.iloc[0], density).replace(", ", "\n")
             for kept, shift in ((True, -0.22), (False, 0.22)):
                 values = of[of.ablated != kept].final * shown.scale
-                panel.bar(place + shift, values.mean(), 0.4, color=look.colour if kept else "white",
-                          edgecolor=look.colour, linewidth=1.3, hatch=None if kept else "////")
-                panel.plot([place + shift] * len(values), values, "o", color="#222222", markersize=3.5, zorder=3,
-                           markerfacecolor="white", markeredgewidth=0.9)
+                panel.bar(
+                    place + shift,
+                    values.mean(),
+                    0.4,
+                    color=look.colour if kept else "white",
+                    edgecolor=look.colour,
+                    linewidth=1.3,
+                    hatch=None if kept else "////",
+                )
+                panel.plot(
+                    [place + shift] * len(values),
+                    values,
+                    "o",
+                    color="#222222",
+                    markersize=3.5,
+                    zorder=3,
+                    markerfacecolor="white",
+                    markeredgewidth=0.9,
+                )
                 # A missing half of a pair has no mean and gets no text.
                 if len(values):
-                    panel.text(place + shift, 0.06 * top, f"{'with' if kept else 'without'}\n{values.mean():.1f}",
-                               ha="center", fontsize=9,
-                               bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "none"})
+                    panel.text(
+                        place + shift,
+                        0.06 * top,
+                        f"{'with' if kept else 'without'}\n{values.mean():.1f}",
+                        ha="center",
+                        fontsize=9,
+                        bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "none"},
+                    )
         if len(dense):
-            panel.axhline(dense.final.mean() * shown.scale, color=look_of["dense"].colour, linewidth=1.2,
-                          linestyle=(0, (5, 2)), label=dense.label.iloc[0])
+            panel.axhline(
+                dense.final.mean() * shown.scale,
+                color=look_of["dense"].colour,
+                linewidth=1.2,
+                linestyle=(0, (5, 2)),
+                label=dense.label.iloc[0],
+            )
             legend_below(panel)
         panel.set_xticks(list(ticks), list(ticks.values()))
         panel.grid(axis="x", visible=False)
@@ -69,8 +94,10 @@ def _caption(tables: Tables) -> str:
             kept = "no run with"
             if False in mean:
                 kept = f"{shown.text(mean[False])} with the residual ({plural(seeds[False], 'seed')})"
-            values.append(f"{series_text(of.label.iloc[0], density)}: {kept} and {shown.text(mean[True])} without "
-                          f"({plural(seeds[True], 'seed')})")
+            values.append(
+                f"{series_text(of.label.iloc[0], density)}: {kept} and {shown.text(mean[True])} without "
+                f"({plural(seeds[True], 'seed')})"
+            )
         line = f"dense {shown.text(dense.final.mean())}" if len(dense) else "a dense run of the same length is missing"
         sentences.append(f"{title}: {'; '.join(values)}; {line}.")
     reading = (

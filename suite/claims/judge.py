@@ -10,7 +10,7 @@ from suite.claims.model import Check, Claim, all_claims
 from suite.record.atomic import write_json
 
 MIN_SEEDS = 3
-CONFIDENCE = 0.90  # two-sided; its one-sided reading is the usual 5% level of an equivalence or non-inferiority test
+CONFIDENCE = 0.90  # two-sided; read one-sided it is the usual 5% level of a non-inferiority test
 
 
 def judge_claims(results: Path) -> dict[str, Any]:
@@ -21,10 +21,14 @@ def judge_claims(results: Path) -> dict[str, Any]:
     """
     tables = read_tables(results)
     rule = (
-        f"Held: the {CONFIDENCE:.0%} t interval of the mean over seeds lies within the bounds; not held: wholly outside; "
+        f"Held: the {CONFIDENCE:.0%} t interval of the mean over seeds lies within the bounds; not held: outside; "
         f"undecided otherwise, and with fewer than {MIN_SEEDS} seeds."
     )
-    verdicts = {"profile": results.name, "rule": rule, "claims": [judge(claim, results.name, tables) for claim in all_claims()]}
+    verdicts = {
+        "profile": results.name,
+        "rule": rule,
+        "claims": [judge(claim, results.name, tables) for claim in all_claims()],
+    }
     write_json(results / "claims.json", verdicts)
     return verdicts
 
@@ -98,6 +102,9 @@ def _more_seeds(values: np.ndarray, floor: float, ceiling: float) -> str:
     if margin == 0:
         return f"{len(values)} seeds cannot decide, and the mean lies on the bound"
     sd = values.std(ddof=1)
-    needed = next((n for n in range(len(values) + 1, 1001) if stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * sd / n**0.5 < margin), None)
+    needed = next(
+        (n for n in range(len(values) + 1, 1001) if stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * sd / n**0.5 < margin),
+        None,
+    )
     would = f"about {needed} would" if needed else "more than 1000 would be needed"
     return f"{len(values)} seeds cannot decide, {would}"

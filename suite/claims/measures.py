@@ -25,7 +25,9 @@ def read_tables(results: Path) -> Tables:
         try:
             frames[name] = pd.read_csv(path)
         except (OSError, ValueError) as error:
-            raise SuiteError(f"{path} is missing or damaged; run `suite aggregate {results.name}` to rebuild it") from error
+            raise SuiteError(
+                f"{path} is missing or damaged; run `suite aggregate {results.name}` to rebuild it"
+            ) from error
     return Tables(**frames)
 
 
@@ -46,7 +48,9 @@ def values_by_seed(check: Check, tables: Tables) -> tuple[pd.Series, list[str]]:
 
 def _runs_of(method: str, check: Check, tables: Tables) -> pd.DataFrame:
     runs = tables.runs
-    return runs[(runs["experiment"] == check.experiment) & (runs["method"] == method)].set_index("seed")[["final", "run_id"]]
+    return runs[(runs["experiment"] == check.experiment) & (runs["method"] == method)].set_index("seed")[
+        ["final", "run_id"]
+    ]
 
 
 def _delta_share(check: Check, tables: Tables) -> pd.Series:

@@ -26,7 +26,9 @@ class Check(Strict):
     experiment: str
     method: str
     against: str | None = None
-    by: Literal["iteration", "epoch"] = Field("iteration", description="delta_share: single values, or means over an epoch")
+    by: Literal["iteration", "epoch"] = Field(
+        "iteration", description="delta_share: single values, or means over an epoch"
+    )
     expected: str = Field(description="what the source says, in words or numbers")
     low: float | None = None
     high: float | None = None

@@ -34,7 +34,9 @@ def examine() -> list[Finding]:
 
 def _python() -> Finding:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Finding("Python", sys.version_info[:2] == (3, 11), f"{version} (3.11 is what the lock is made for)", needed=True)
+    return Finding(
+        "Python", sys.version_info[:2] == (3, 11), f"{version} (3.11 is what the lock is made for)", needed=True
+    )
 
 
 def _machine() -> Finding:
@@ -48,7 +50,9 @@ def _machine() -> Finding:
 def _packages() -> Finding:
     missing = [name for name in ("pydantic", "pyarrow", "pandas", "seaborn", "mlflow", "snakemake", "scipy", "jinja2")
                if importlib.util.find_spec(name) is None]  # fmt: skip
-    return Finding("packages", not missing, f"missing: {', '.join(missing)}; run `make setup`" if missing else "all there", True)
+    return Finding(
+        "packages", not missing, f"missing: {', '.join(missing)}; run `make setup`" if missing else "all there", True
+    )
 
 
 def _torch() -> Finding:
@@ -57,7 +61,11 @@ def _torch() -> Finding:
         import torch.distributed as dist
     except ImportError as error:
         return Finding("torch", False, f"does not load: {error}", needed=True)
-    gloo = "with Gloo" if dist.is_available() and dist.is_gloo_available() else "without Gloo: no torch.distributed on CPUs"
+    gloo = (
+        "with Gloo"
+        if dist.is_available() and dist.is_gloo_available()
+        else "without Gloo: no torch.distributed on CPUs"
+    )
     return Finding("torch", True, f"{torch.__version__}, {gloo}", needed=True)
 
 

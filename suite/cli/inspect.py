@@ -1,6 +1,6 @@
 """Commands that look without training: list, plan, doctor."""
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -8,7 +8,7 @@ import typer
 from suite.cli.train import ConfigArgument, SetOption
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """What `suite list` can list."""
 
     methods = "methods"
@@ -71,7 +71,9 @@ def plan(config: ConfigArgument, set_: SetOption = None) -> None:
     named = list(build_model(experiment, load_dataset(experiment)).named_parameters())
     layout = Layout(tuple(name for name, _ in named), tuple(p.numel() for _, p in named))
     plan = build_method(experiment.method).plan(layout, epoch=len(getattr(experiment.method, "density_warmup", ())))
-    table = Table("message", "segment", "entries d", "sent k", "density", title=f"{experiment.method.name}: one iteration")
+    table = Table(
+        "message", "segment", "entries d", "sent k", "density", title=f"{experiment.method.name}: one iteration"
+    )
     for number, message in enumerate(plan.messages):
         for segment in message.segments:
             k = segment.size if segment.k is None else segment.k

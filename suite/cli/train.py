@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 def train(
     config: ConfigArgument,
     set_: SetOption = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder. [default: results/runs/<name of CONFIG>]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run folder. [default: results/runs/<name of CONFIG>]")
+    ] = None,
     restart_if_changed: Annotated[
         bool, typer.Option("--restart-if-changed", help="Begin anew when the folder holds a run with other settings.")
     ] = False,
@@ -48,7 +50,9 @@ def train(
     check_inputs(experiment)
     world = experiment.world
     folder = RunFolder(out or Path("results/runs") / config.removesuffix(".yaml").removesuffix(".yml").strip("/"))
-    placement = f"{world.workers} workers on {world.processes} process{'es' * (world.processes > 1)} ({world.transport})"
+    placement = (
+        f"{world.workers} workers on {world.processes} process{'es' * (world.processes > 1)} ({world.transport})"
+    )
     if dry_run:
         print(f"would train {experiment.method.name} on {experiment.data.name} with {placement} in {folder.path}")
         return

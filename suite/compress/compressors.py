@@ -35,7 +35,9 @@ class Identity:
     def init(self, size: int) -> State:
         return {}
 
-    def compress(self, acc: torch.Tensor, message: Message, state: State, rng: torch.Generator) -> tuple[Summable, State]:
+    def compress(
+        self, acc: torch.Tensor, message: Message, state: State, rng: torch.Generator
+    ) -> tuple[Summable, State]:
         return Summable(acc[message.start : message.stop]), state
 
 
@@ -45,7 +47,9 @@ class TopK:
     def init(self, size: int) -> State:
         return {}
 
-    def compress(self, acc: torch.Tensor, message: Message, state: State, rng: torch.Generator) -> tuple[Gatherable, State]:
+    def compress(
+        self, acc: torch.Tensor, message: Message, state: State, rng: torch.Generator
+    ) -> tuple[Gatherable, State]:
         segments = sorted(message.segments, key=lambda s: s.start)
         values, indices = select_segments(
             acc[message.start : message.stop], [s.size for s in segments], [s.k for s in segments]

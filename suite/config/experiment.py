@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from suite.config.strict import Strict
 
@@ -22,7 +30,9 @@ class LSTMConfig(Strict):
     embedding: PositiveInt = Field(64, description="width of the token embedding")
     hidden: PositiveInt = Field(128, description="width of each LSTM layer")
     layers: PositiveInt = 2
-    dropout: float = Field(0.0, ge=0, lt=1, description="drop probability on embeddings, between layers, before decoder")
+    dropout: float = Field(
+        0.0, ge=0, lt=1, description="drop probability on embeddings, between layers, before decoder"
+    )
 
 
 class DigitsConfig(Strict):
@@ -96,7 +106,9 @@ class TrainConfig(Strict):
     batchnorm: Literal["average", "worker0"] = Field(
         "average", description="statistics a test uses: the workers' average, or worker 0's as in the authors' code"
     )
-    max_skipped: PositiveInt = Field(3, description="consecutive iterations with a non-finite gradient that end the run")
+    max_skipped: PositiveInt = Field(
+        3, description="consecutive iterations with a non-finite gradient that end the run"
+    )
 
 
 class AssumptionConfig(Strict):

@@ -21,7 +21,9 @@ class ExperimentSpec(Strict):
     """One experiment of a profile."""
 
     title: str
-    like: str | None = Field(None, description="experiment of the same profile whose base, methods and seeds to start from")
+    like: str | None = Field(
+        None, description="experiment of the same profile whose base, methods and seeds to start from"
+    )
     base: dict[str, Any] = Field({}, description="settings shared by all methods")
     methods: dict[str, dict[str, Any]] = Field({}, description="label: settings laid over base")
     seeds: tuple[NonNegativeInt, ...] = ()
@@ -100,8 +102,10 @@ def _expand(profile: str, name: str, experiments: dict[str, ExperimentSpec]) -> 
     spec, parent = experiments[name], ExperimentSpec(title="")
     if spec.like is not None:
         if spec.like not in experiments:
-            raise ConfigError(f"experiment {profile}/{name} is like '{spec.like}', which is not there; "
-                              f"{nearest(spec.like, experiments)}")
+            raise ConfigError(
+                f"experiment {profile}/{name} is like '{spec.like}', which is not there; "
+                f"{nearest(spec.like, experiments)}"
+            )
         parent = experiments[spec.like]
     base = merge(parent.base, spec.base)
     methods, seeds = spec.methods or parent.methods, spec.seeds or parent.seeds

@@ -51,7 +51,12 @@ def merge(base: Any, over: Any) -> Any:
 def sentence(error: ValidationError) -> str:
     """The first of pydantic's complaints as one sentence: where, what rule, what was given."""
     first = error.errors()[0]
-    tags = {"resnet20", "lstm", "digits", "pydoc"}  # pydantic names the chosen variant in the path; users never wrote it
+    tags = {
+        "resnet20",
+        "lstm",
+        "digits",
+        "pydoc",
+    }  # pydantic names the chosen variant in the path; users never wrote it
     place = ".".join(str(part) for part in first["loc"] if part not in tags)
     if first["type"] == "value_error":
         message = first["msg"].removeprefix("Value error, ")

@@ -47,4 +47,6 @@ def _stratified_choice(labels: np.ndarray, fraction: float, seed: int) -> np.nda
     """Positions of the test samples: the same fraction of every class, at least one."""
     rng = np.random.default_rng(seed)
     classes = [np.flatnonzero(labels == c) for c in range(_CLASSES)]
-    return np.concatenate([rng.permutation(of_class)[: max(1, round(fraction * len(of_class)))] for of_class in classes])
+    return np.concatenate(
+        [rng.permutation(of_class)[: max(1, round(fraction * len(of_class)))] for of_class in classes]
+    )

@@ -5,7 +5,6 @@ A new method is a new file here with a `Method` subclass; nothing else has to kn
 
 import importlib
 import pkgutil
-from typing import Any
 
 from suite.methods.base import Method, MethodSettings
 from suite.methods.registry import METHODS, settings_from

@@ -16,12 +16,13 @@ class LAGSSettings(SparseSettings):
 
     name: Literal["lags"] = "lags"
     layer_density: dict[str, Density] = Field(
-        {}, description="density by parameter name or pattern (e.g. 'fc.*'); the first match wins, `density` is the rest"
+        {},
+        description="density by parameter name or pattern ('fc.*'); the first match wins, `density` is for the rest",
     )
     messages: Literal["layer", "one"] = Field(
         "one",
-        description="layer: a message a layer, as the paper draws it; one: all layers in one message, which selects the "
-        "same entries and saves start-ups while nothing overlaps (our choice)",
+        description="layer: a message a layer, as the paper draws it; one: all layers in one message, which selects "
+        "the same entries and saves start-ups while nothing overlaps (our choice)",
     )
 
 

@@ -32,5 +32,3 @@ def settings_from(value: Any) -> MethodSettings:
     if values["name"] not in METHODS:
         raise ValueError(f"unknown method '{values['name']}'; {nearest(values['name'], METHODS)}")
     return METHODS[values["name"]].Settings.model_validate(values)
-
-

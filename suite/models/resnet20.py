@@ -28,7 +28,7 @@ class Block(nn.Module):
 
 
 class ResNet20(nn.Module):
-    """Three groups of three blocks with 16, 32 and 64 channels. Input [B, channels, H, W], output logits [B, classes]."""
+    """Three groups of three blocks, 16, 32 and 64 channels. Images [B, channels, H, W] in, logits [B, classes] out."""
 
     def __init__(self, channels: int, classes: int):
         super().__init__()
@@ -44,7 +44,9 @@ class ResNet20(nn.Module):
 
     @staticmethod
     def _group(channels_in: int, channels: int, stride: int) -> nn.Sequential:
-        return nn.Sequential(Block(channels_in, channels, stride), Block(channels, channels, 1), Block(channels, channels, 1))
+        return nn.Sequential(
+            Block(channels_in, channels, stride), Block(channels, channels, 1), Block(channels, channels, 1)
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = F.relu(self.bn1(self.conv1(x)))

@@ -58,7 +58,9 @@ def aggregate(results: Path) -> list[Path]:
     """
     runs = list(finished_runs(results))
     if not runs:
-        raise SuiteError(f"no finished run in {results}/runs; run `snakemake --cores 2 --config profile={results.name}` first")
+        raise SuiteError(
+            f"no finished run in {results}/runs; run `snakemake --cores 2 --config profile={results.name}` first"
+        )
     tables = {
         "runs": pd.DataFrame([_run_row(run) for run in runs]),
         "epochs": pd.concat([_with_keys(run, _epochs(run)) for run in runs]),

@@ -11,7 +11,17 @@ from typing import Any
 
 from suite.config import ExperimentConfig
 
-_PACKAGES = ("torch", "torchvision", "horovod", "numpy", "scikit-learn", "pyarrow", "mlflow-skinny", "snakemake", "lags-suite")
+_PACKAGES = (
+    "torch",
+    "torchvision",
+    "horovod",
+    "numpy",
+    "scikit-learn",
+    "pyarrow",
+    "mlflow-skinny",
+    "snakemake",
+    "lags-suite",
+)
 
 
 def describe_environment(config: ExperimentConfig, threads: int, device: str) -> dict[str, Any]:

@@ -31,7 +31,9 @@ class Recorder:
         """Write what was collected up to `iteration` as one part a table."""
         for name, rows in self.rows.items():
             if rows:
-                _write(pa.Table.from_pylist(rows, schema=_TABLES[name]), self.parts / f"{name}-{iteration:010d}.parquet")
+                _write(
+                    pa.Table.from_pylist(rows, schema=_TABLES[name]), self.parts / f"{name}-{iteration:010d}.parquet"
+                )
                 rows.clear()
 
     def rewind(self, iteration: int) -> None:
@@ -50,7 +52,9 @@ class Recorder:
         for name in ("iterations", "assumption"):
             _write(self.read(name), folder / f"{name}.parquet")
         with replacing(folder / "epochs.csv") as aside:
-            pyarrow.csv.write_csv(self.read("epochs"), aside, pyarrow.csv.WriteOptions(quoting_style="none", quoting_header="none"))
+            pyarrow.csv.write_csv(
+                self.read("epochs"), aside, pyarrow.csv.WriteOptions(quoting_style="none", quoting_header="none")
+            )
 
 
 def _write(table: pa.Table, path: Path) -> None:

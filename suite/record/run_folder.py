@@ -55,11 +55,15 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise ConfigError(f"the run folder {self.path} cannot be written ({error.strerror}); choose one with --out") from error
+            raise ConfigError(
+                f"the run folder {self.path} cannot be written ({error.strerror}); choose one with --out"
+            ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SuiteError(f"another process is training in {self.path}; wait for it or choose another --out") from error
+            raise SuiteError(
+                f"another process is training in {self.path}; wait for it or choose another --out"
+            ) from error
         if self.config.exists():
             changed = differences(yaml.safe_load(self.config.read_text()), config.to_dict())
             blocking = {key: pair for key, pair in changed.items() if key not in _MAY_CHANGE}

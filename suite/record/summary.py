@@ -30,7 +30,5 @@ def summarise(
         "epochs": last["epoch"],
         "bytes_sent": last["bytes_sent"],
         "batchnorm": config.train.batchnorm,
-        "median_seconds": {
-            name.removesuffix("_s"): pc.quantile(iterations[name], 0.5)[0].as_py() for name in phases
-        },
+        "median_seconds": {name.removesuffix("_s"): pc.quantile(iterations[name], 0.5)[0].as_py() for name in phases},
     }

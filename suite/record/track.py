@@ -15,8 +15,10 @@ from suite.errors import SuiteError
 from suite.record.aggregate import FinishedRun, finished_runs
 
 _CHUNK = 1000  # metrics a call: what a tracking server accepts
-_ARTIFACTS = ("config.yaml", "environment.json", "epochs.csv", "iterations.parquet", "assumption.parquet", "timeline.json",
-              "summary.json")  # fmt: skip
+_ARTIFACTS = (
+    "config.yaml", "environment.json", "epochs.csv", "iterations.parquet", "assumption.parquet", "timeline.json",
+    "summary.json",
+)  # fmt: skip
 
 
 def track(results: Path) -> dict[str, int]:
@@ -29,13 +31,21 @@ def track(results: Path) -> dict[str, int]:
         client = MlflowClient(f"sqlite:///{results.resolve()}/mlflow.db")
         experiment = client.get_experiment_by_name(results.name)
         artifacts = (results / "mlartifacts").resolve().as_uri()
-        number = experiment.experiment_id if experiment else client.create_experiment(results.name, artifact_location=artifacts)
+        number = (
+            experiment.experiment_id
+            if experiment
+            else client.create_experiment(results.name, artifact_location=artifacts)
+        )
         present = {run.data.tags.get("suite.run"): run for run in _all_runs(client, number)}
         counts = {"added": 0, "replaced": 0, "unchanged": 0}
         for run in finished_runs(results):
             old = present.get(run.cell.address)
             fingerprint = _fingerprint(run)
-            if old is not None and old.data.tags.get("suite.fingerprint") == fingerprint and old.info.status == "FINISHED":
+            if (
+                old is not None
+                and old.data.tags.get("suite.fingerprint") == fingerprint
+                and old.info.status == "FINISHED"
+            ):
                 counts["unchanged"] += 1
                 continue
             if old is not None:
@@ -43,7 +53,9 @@ def track(results: Path) -> dict[str, int]:
             _import(client, number, run, fingerprint)
             counts["added" if old is None else "replaced"] += 1
     except MlflowException as error:
-        raise SuiteError(f"MLflow refused the import ({error.message}); delete {results}/mlflow.db to rebuild it") from error
+        raise SuiteError(
+            f"MLflow refused the import ({error.message}); delete {results}/mlflow.db to rebuild it"
+        ) from error
     return counts
 
 
@@ -76,7 +88,9 @@ def _import(client, experiment: str, run: FinishedRun, fingerprint: str) -> None
     ]
     end = int(epochs["timestamp"].iloc[-1] * 1000)
     metrics += [Metric(f"median_{k}_s", v, end, 0) for k, v in run.summary["median_seconds"].items()]
-    metrics += [Metric(name, float(run.summary[name]), end, 0) for name in ("final", "best", "skipped", "dropped", "seconds")]
+    metrics += [
+        Metric(name, float(run.summary[name]), end, 0) for name in ("final", "best", "skipped", "dropped", "seconds")
+    ]
     for start in range(0, len(metrics), _CHUNK):
         client.log_batch(run_id, metrics=metrics[start : start + _CHUNK])
     environment = json.loads(run.folder.environment.read_text())

@@ -137,8 +137,11 @@ def findings(published: Published, rows: list[Row]) -> list[str]:
 
 def _bound_sentence(rows: list[Row], column: str) -> str:
     bounds = {row.model: getattr(row, f"bound_{column}") for row in rows}
-    over = [f"{row.model} ({row.slgs_over_lags:.3f} measured, {bounds[row.model]:.3f} at most)"
-            for row in rows if row.slgs_over_lags > bounds[row.model]]
+    over = [
+        f"{row.model} ({row.slgs_over_lags:.3f} measured, {bounds[row.model]:.3f} at most)"
+        for row in rows
+        if row.slgs_over_lags > bounds[row.model]
+    ]
     agree = [row.model for row in rows if abs((row.authors_bound or 0) - bounds[row.model]) < 1e-3]
     text = f"With the {column} time as communication, S_max "
     text += f"gives the authors' values for {listing(agree)}; " if agree else "gives none of the authors' values; "

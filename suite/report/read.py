@@ -46,8 +46,11 @@ class ProfileResults:
         draw = f"draw the figures with `python -m plots --results {results}`"
         figures = _read_json(results / "figures" / "captions.json", draw)
         folders = [results / folder for folder in runs.folder]
-        environments = [_read_json(path, "delete it and run its cell again") for folder in folders
-                        if (path := folder / "environment.json").exists()]
+        environments = [
+            _read_json(path, "delete it and run its cell again")
+            for folder in folders
+            if (path := folder / "environment.json").exists()
+        ]
         return cls(
             name=claims["profile"],
             rule=claims["rule"],

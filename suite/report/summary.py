@@ -95,8 +95,11 @@ def _metric_sentence(dense: Result, others: list[Result]) -> str:
     own = metric_value(dense.metric, dense.final)
     if behind and level:
         return f"On {name} dense ({own}) beats {values(behind)} but not {values(level)}."
-    return f"Dense wins on {name}: {own} against {values(behind)}." if behind else (
-        f"Dense does not win on {name}: {own} against {values(level)}.")
+    return (
+        f"Dense wins on {name}: {own} against {values(behind)}."
+        if behind
+        else (f"Dense does not win on {name}: {own} against {values(level)}.")
+    )
 
 
 def _time_sentence(dense: Result, others: list[Result]) -> str:
@@ -104,8 +107,11 @@ def _time_sentence(dense: Result, others: list[Result]) -> str:
     if not faster:
         times = listing(_named(other, f"{other.seconds:.0f} s") for other in others)
         return f"Dense does not win on time: {dense.seconds:.0f} s a run against {times}."
-    why = ("in one process nothing is sent, so selecting and measuring only cost time" if dense.processes == 1
-           else "the figure of the iteration's phases shows where the time goes")
+    why = (
+        "in one process nothing is sent, so selecting and measuring only cost time"
+        if dense.processes == 1
+        else "the figure of the iteration's phases shows where the time goes"
+    )
     times = listing(_named(other, f"{other.seconds:.0f} s") for other in faster)
     return f"Dense wins on time: {dense.seconds:.0f} s a run against {times}; {why}."
 
@@ -116,5 +122,7 @@ def _bytes_sentence(dense: Result, others: list[Result]) -> str:
         _named(other, f"{amount_of_bytes(other.bytes_sent)}, {100 * other.bytes_sent / dense.bytes_sent:.3g}% of dense")
         for other in won or others
     )
-    return (f"Dense {'wins' if won else 'does not win'} on bytes: one worker sent {amount_of_bytes(dense.bytes_sent)} "
-            f"against {sent}.")
+    return (
+        f"Dense {'wins' if won else 'does not win'} on bytes: one worker sent {amount_of_bytes(dense.bytes_sent)} "
+        f"against {sent}."
+    )

@@ -46,8 +46,8 @@ def save_checkpoint(folder: Path, world: World, workers: list[Worker], iteration
             _tidy(folder)
     except OSError as error:
         raise SuiteError(
-            f"the checkpoint at iteration {iteration} could not be written to {folder} ({error.strerror}); the one before "
-            "is intact: make room and run the same command again to continue from it"
+            f"the checkpoint at iteration {iteration} could not be written to {folder} ({error.strerror}); the one "
+            "before is intact: make room and run the same command again to continue from it"
         ) from error
 
 
@@ -68,12 +68,14 @@ def load_checkpoint(folder: Path, workers: int) -> tuple[Path, dict[str, Any], l
             continue
         if manifest["workers"] != workers:
             raise SuiteError(
-                f"{step} was made by {manifest['workers']} workers and this run has {workers}: their residuals and data "
-                "positions cannot be dealt out anew; set world.workers back, or begin in another folder with --out"
+                f"{step} was made by {manifest['workers']} workers and this run has {workers}: their residuals and "
+                "data positions cannot be dealt out anew; set world.workers back, or begin in another folder with --out"
             )
         return step, torch.load(step / "shared.pt", weights_only=True), complaints
     if complaints:
-        raise SuiteError(f"no checkpoint in {folder} is whole ({'; '.join(complaints)}); delete that folder to start again")
+        raise SuiteError(
+            f"no checkpoint in {folder} is whole ({'; '.join(complaints)}); delete that folder to start again"
+        )
     return None
 
 

@@ -41,11 +41,11 @@ class GradientExchange:
         self.method, self.layout, self.world, self.clock = method, layout, world, clock
         self.compressor = method.compressor()
         self.update = torch.zeros_like(like)
-        self.plan: Plan | None = None
+        self.start_epoch(0)
 
     def start_epoch(self, epoch: int) -> None:
         """Take the plan in force in `epoch` (from 0)."""
-        self.plan = self.method.plan(self.layout, epoch).check(self.layout)
+        self.plan: Plan = self.method.plan(self.layout, epoch).check(self.layout)
 
     def init_worker(self, worker: Worker) -> None:
         """Give a new worker the compressor's initial state."""

@@ -74,7 +74,9 @@ class Trainer:
         self._resume()
         if self.world.rank == 0:
             threads = torch.get_num_threads()
-            write_json(self.folder.environment, describe_environment(self.config, threads, str(self.flat.vector.device)))
+            write_json(
+                self.folder.environment, describe_environment(self.config, threads, str(self.flat.vector.device))
+            )
         density = self.method.density_at(self.config.train.epochs)
         method = self.method.label if density is None else f"{self.method.label} ({density:g})"
         title = f"{method} on {self.config.data.name}, seed {self.config.train.seed}"
@@ -101,7 +103,7 @@ class Trainer:
             ends_epoch = number + 1 == self.per_epoch or self.iteration == self.total
             if ends_epoch:
                 self._evaluate(epoch, progress)
-            if stop or ends_epoch and self.iteration == self.total or self.iteration % self.config.train.checkpoint_every == 0:
+            if stop or self.iteration == self.total or self.iteration % self.config.train.checkpoint_every == 0:
                 self._save()
             if stop and self.iteration < self.total:
                 raise Interrupted(
@@ -159,8 +161,8 @@ class Trainer:
             worker.forget_batch()
         if self.skipped_in_a_row >= self.config.train.max_skipped:
             raise SuiteError(
-                f"gradients were not finite in {self.skipped_in_a_row} iterations in a row, the last was {self.iteration}; "
-                "lower optimizer.lr, lengthen optimizer.warmup_epochs or set optimizer.clip_norm"
+                f"gradients were not finite in {self.skipped_in_a_row} iterations in a row, the last was "
+                f"{self.iteration}; lower optimizer.lr, lengthen optimizer.warmup_epochs or set optimizer.clip_norm"
             )
 
     def _measure(self, outcome: Outcome) -> None:
@@ -254,7 +256,9 @@ class Trainer:
                 "resumed_at": self.resumed_at, "seconds": self.train_seconds,
                 "higher_is_better": self.task.higher_is_better,
             }  # fmt: skip
-            write_json(self.folder.summary, summarise(self.config, self.folder, self.recorder, self.method.label, facts))
+            write_json(
+                self.folder.summary, summarise(self.config, self.folder, self.recorder, self.method.label, facts)
+            )
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
         self.stop_signal = number

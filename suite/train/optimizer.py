@@ -1,4 +1,4 @@
-"""The step every worker takes alike, on the averaged update: clip once, then SGD with momentum on the flat parameters."""
+"""The step every worker takes alike, on the averaged update: clip once, then SGD with momentum."""
 
 import torch
 
@@ -32,7 +32,9 @@ class FlatSGD:
         if config.weight_decay:
             update.add_(self.parameters, alpha=carried * config.weight_decay)
         if config.momentum:
-            self.momentum = update.clone() if self.momentum is None else self.momentum.mul_(config.momentum).add_(update)
+            self.momentum = (
+                update.clone() if self.momentum is None else self.momentum.mul_(config.momentum).add_(update)
+            )
             update = self.momentum
         self.parameters.add_(update, alpha=-lr / carried)
 

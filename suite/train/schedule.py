@@ -4,7 +4,7 @@ from suite.config.experiment import OptimizerConfig
 
 
 def learning_rate(config: OptimizerConfig, workers: int, epoch: int, iteration: int, iterations: int) -> float:
-    """lr in force, linear from lr / P over the warm-up epochs, then falling at each decay epoch (the authors' schedule).
+    """lr in force, linear from lr / P in the warm-up, then falling at each decay epoch (the authors' schedule).
 
     Args:
         workers: P.

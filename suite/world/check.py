@@ -37,6 +37,8 @@ def check_machine(config: WorldConfig) -> None:
     if not build.controllers:
         raise ConfigError(f"world.transport is horovod, but {build.reason}; {instead}")
     if config.controller not in build.controllers:
-        raise ConfigError(f"this Horovod was built without {config.controller} (it has {', '.join(build.controllers)}); {instead}")
+        raise ConfigError(
+            f"this Horovod was built without {config.controller} (it has {', '.join(build.controllers)}); {instead}"
+        )
     if config.controller == "mpi" and shutil.which("mpirun") is None:
         raise ConfigError("world.controller is mpi, but there is no mpirun in PATH; install Open MPI or use gloo")

@@ -64,7 +64,7 @@ class _Rank:
             pass
 
     def stopped_as_asked(self, caught: list[int]) -> bool:
-        """Whether it ended because of a signal, with its checkpoint written; mpirun reports 1 whatever its ranks report."""
+        """Whether a signal ended it with its checkpoint written; mpirun reports 1 whatever its ranks report."""
         return self.process.returncode == 128 + signal.SIGTERM or bool(caught) and Interrupted.promise in self.tail()
 
     def tail(self) -> str:

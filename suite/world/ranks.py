@@ -21,7 +21,9 @@ def rank_environments(config: WorldConfig) -> Iterator[list[Env]]:
 
     Under Horovod's MPI controller one process, mpirun, is started and starts the ranks itself.
     """
-    common = dict(os.environ, OMP_NUM_THREADS=str(config.threads), PYTHONUNBUFFERED="1", SUITE_LAUNCHER=str(os.getpid()))
+    common = dict(
+        os.environ, OMP_NUM_THREADS=str(config.threads), PYTHONUNBUFFERED="1", SUITE_LAUNCHER=str(os.getpid())
+    )
     if not sys.stdout.isatty():
         common["SUITE_PLAIN"] = "1"
     ranks = [common | {"SUITE_RANK": str(r), "SUITE_LOCAL_RANK": str(r)} for r in range(config.processes)]
@@ -60,7 +62,17 @@ def command_line(config: WorldConfig, rank_command: list[str]) -> list[str]:
         # Binding is left to the system: Open MPI would pin two ranks to one core on a machine with few.
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         tcp = ["--mca", "btl", "self,vader,tcp", "--mca", "btl_tcp_if_include", _INTERFACE]
-        return ["mpirun", *root, "--oversubscribe", "--bind-to", "none", *tcp, "-np", str(config.processes), *rank_command]
+        return [
+            "mpirun",
+            *root,
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            *tcp,
+            "-np",
+            str(config.processes),
+            *rank_command,
+        ]
     return rank_command
 
 

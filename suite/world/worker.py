@@ -65,7 +65,9 @@ class Worker:
         self.buffers = {name: buffer.clone() for name, buffer in flat.model.named_buffers()}
         self.hidden: tuple[torch.Tensor, ...] | None = None
         self.compressor: dict[str, Any] = {}
-        dropout_seed, draw_seed = (int(s) for s in np.random.SeedSequence([seed, index]).generate_state(2, np.uint64) >> 1)
+        dropout_seed, draw_seed = (
+            int(s) for s in np.random.SeedSequence([seed, index]).generate_state(2, np.uint64) >> 1
+        )
         self._on_gpu = flat.vector.device.type == "cuda"
         device = flat.vector.device if self._on_gpu else "cpu"
         self.dropout_rng = torch.Generator(device).manual_seed(dropout_seed).get_state()

@@ -16,7 +16,8 @@ def tables(ours: list[float], dense: list[float], above: list[int] = (), points:
         columns=["experiment", "method", "seed", "final", "run_id"],
     )
     assumption = pd.DataFrame(
-        [{"experiment": "e", "method": "lags", "seed": s, "points": points, "above_one": n, "delta_mean": 0.9 + 0.2 * (n > 50)}
+        [{"experiment": "e", "method": "lags", "seed": s, "points": points, "above_one": n,
+          "delta_mean": 0.9 + 0.2 * (n > 50)}
          for s, n in enumerate(above)],
         columns=["experiment", "method", "seed", "points", "above_one", "delta_mean"],
     )  # fmt: skip
@@ -88,7 +89,7 @@ def test_ratio():
 
 @pytest.mark.parametrize(
     "text, message",
-    [("claims: [{id: A, text: t, source: s, judged_by: []}, {id: A, text: t, source: s, judged_by: []}]", "A appears twice"),
+    [("claims: [{id: A, text: t, source: s, judged_by: []}, {id: A, text: t, source: s, judged_by: []}]", "twice"),
      ("claims: [{id: A, txt: t, source: s, judged_by: []}]", "unknown key 'txt'; did you mean 'text'?")],
 )  # fmt: skip
 def test_bad_claims_files(tmp_path, text: str, message: str):

@@ -20,7 +20,9 @@ def refusal(result, code: int, *words: str) -> None:
 
 def test_misspelt_key(suite_command, config_file, tmp_path):
     config = config_file(method={"name": "lags", "densty": 0.1})
-    refusal(suite_command("train", config, "--out", tmp_path / "run"), 2, "unknown key 'densty'", "did you mean 'density'")
+    refusal(
+        suite_command("train", config, "--out", tmp_path / "run"), 2, "unknown key 'densty'", "did you mean 'density'"
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -47,7 +49,9 @@ def test_an_address_outside_of_a_checkout(suite_command):
 
 def test_a_pattern_that_names_no_layer(suite_command, config_file, tmp_path):
     config = config_file(method={"name": "lags", "layer_density": {"decodr.*": 0.5}})
-    refusal(suite_command("train", config, "--out", tmp_path / "run"), 2, "'decodr.*' matches no layer", "decoder.weight")
+    refusal(
+        suite_command("train", config, "--out", tmp_path / "run"), 2, "'decodr.*' matches no layer", "decoder.weight"
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -58,14 +62,21 @@ def test_a_folder_that_is_a_file(suite_command, config_file, tmp_path):
 
 
 def test_a_place_where_nobody_may_write(suite_command, config_file):
-    refusal(suite_command("train", config_file(), "--out", "/proc/nowhere/run"), 2, "/proc/nowhere/run cannot be written", "--out")
+    refusal(
+        suite_command("train", config_file(), "--out", "/proc/nowhere/run"),
+        2,
+        "/proc/nowhere/run cannot be written",
+        "--out",
+    )
 
 
 def test_horovod_asked_for_and_not_there(suite_command, config_file, tmp_path):
     """A Horovod that cannot be imported, as after a failed build: the file shadows the real package."""
     (tmp_path / "horovod.py").write_text("raise ImportError('libhorovod is broken')")
     config = config_file(world={"workers": 4, "processes": 2, "transport": "horovod"})
-    result = suite_command("train", config, "--out", tmp_path / "run", env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"})
+    result = suite_command(
+        "train", config, "--out", tmp_path / "run", env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    )
     refusal(result, 2, "world.transport is horovod, but Horovod does not load", "set world.transport to torch")
     assert not (tmp_path / "run").exists()
 
@@ -81,7 +92,9 @@ def test_other_number_of_workers_on_resume(suite_command, config_file, tmp_path)
 
 def test_diverging_run_fails_with_one(suite_command, config_file, tmp_path):
     config = config_file(optimizer={"lr": 1e30, "momentum": 0.9}, train={"epochs": 4, "batch_size": 2})
-    refusal(suite_command("train", config, "--out", tmp_path / "run"), 1, "gradients were not finite", "lower optimizer.lr")
+    refusal(
+        suite_command("train", config, "--out", tmp_path / "run"), 1, "gradients were not finite", "lower optimizer.lr"
+    )
     assert not (tmp_path / "run" / "summary.json").exists()
 
 
@@ -94,7 +107,9 @@ def test_debug_shows_the_traceback(suite_command):
     assert result.returncode == 2 and "Traceback" in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["list", "--help"], ["plan", "--help"], ["claims", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["list", "--help"], ["plan", "--help"], ["claims", "--help"]]
+)
 def test_help_teaches(suite_command, arguments: list[str]):
     result = suite_command(*arguments)
     assert result.returncode == 0 and "Usage" in result.stdout

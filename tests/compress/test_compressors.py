@@ -73,7 +73,9 @@ def test_equal_magnitudes_meet_the_contraction_bound():
 
 
 def test_packing_keeps_every_bit():
-    payload = Gatherable(torch.tensor([1.5, -0.0, 1e-45, float("nan")]), torch.tensor([3, 1, 2, 2**31 - 1], dtype=torch.int32))
+    payload = Gatherable(
+        torch.tensor([1.5, -0.0, 1e-45, float("nan")]), torch.tensor([3, 1, 2, 2**31 - 1], dtype=torch.int32)
+    )
     back = Gatherable.unpack(payload.pack())
     assert payload.pack().nbytes == 8 * 4
     assert torch.equal(back.indices, payload.indices)

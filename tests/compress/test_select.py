@@ -28,7 +28,11 @@ def assert_as_sorted(x: np.ndarray, k: int) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(
-    hnp.arrays(np.float32, st.integers(1, 300), elements=st.floats(width=32, allow_nan=False, allow_infinity=False) | st.sampled_from([0, 1, -1])),
+    hnp.arrays(
+        np.float32,
+        st.integers(1, 300),
+        elements=st.floats(width=32, allow_nan=False, allow_infinity=False) | st.sampled_from([0, 1, -1]),
+    ),
     st.data(),
 )
 def test_any_vector(x: np.ndarray, data: st.DataObject):
@@ -36,7 +40,9 @@ def test_any_vector(x: np.ndarray, data: st.DataObject):
 
 
 @pytest.mark.parametrize("size", [1, 2, 1000, 100_000, 1_000_000])
-@pytest.mark.parametrize("shape", ["random", "equal", "zero", "denormal", "ties", "ascending", "descending", "mostly zero"])
+@pytest.mark.parametrize(
+    "shape", ["random", "equal", "zero", "denormal", "ties", "ascending", "descending", "mostly zero"]
+)
 def test_shapes(size: int, shape: str):
     rng = np.random.default_rng(size)
     x = {

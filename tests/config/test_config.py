@@ -13,7 +13,10 @@ REFUSED = [
     ({"method": {"density": 0.1}}, "a method is a name or a mapping with a name"),
     ({"method": {"name": "lags", "density": -0.1}}, "method.density: input should be greater than 0, not -0.1"),
     ({"method": {"name": "slgs", "density": 1.5}}, "less than or equal to 1"),
-    ({"method": {"name": "lags", "density_warmup": [0.5, 0]}}, "method.density_warmup.1: input should be greater than 0"),
+    (
+        {"method": {"name": "lags", "density_warmup": [0.5, 0]}},
+        "method.density_warmup.1: input should be greater than 0",
+    ),
     ({"method": {"name": "lags", "lr_placement": "between"}}, "method.lr_placement"),
     ({"optimzer": {}}, "unknown key 'optimzer'; did you mean 'optimizer'?"),
     ({"optimizer": {"lr": 0}}, "optimizer.lr: input should be greater than 0"),
@@ -46,8 +49,14 @@ def test_every_default_is_written_out():
 
 
 def test_overrides_are_yaml_and_merge():
-    values = apply_overrides({"world": {"workers": 4}}, ["world.threads=2", "method={name: lags, density: 0.1}", "train.seed=7"])
-    assert values == {"world": {"workers": 4, "threads": 2}, "method": {"name": "lags", "density": 0.1}, "train": {"seed": 7}}
+    values = apply_overrides(
+        {"world": {"workers": 4}}, ["world.threads=2", "method={name: lags, density: 0.1}", "train.seed=7"]
+    )
+    assert values == {
+        "world": {"workers": 4, "threads": 2},
+        "method": {"name": "lags", "density": 0.1},
+        "train": {"seed": 7},
+    }
 
 
 @pytest.mark.parametrize("override", ["world.threads", "=3", "a..b=1"])
@@ -58,7 +67,11 @@ def test_bad_overrides(override: str):
 
 @pytest.mark.parametrize(
     "content, message",
-    [("- a\n- b\n", "must hold a mapping"), ("a: [1\n", "is not valid YAML at line"), (b"\xff\xfe\x00", "cannot be read")],
+    [
+        ("- a\n- b\n", "must hold a mapping"),
+        ("a: [1\n", "is not valid YAML at line"),
+        (b"\xff\xfe\x00", "cannot be read"),
+    ],
 )
 def test_bad_files(tmp_path, content, message: str):
     path = tmp_path / "x.yaml"

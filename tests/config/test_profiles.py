@@ -32,7 +32,9 @@ def test_the_laptop_profile_is_the_main_job(at_root):
     assert {(e, m, s) for e in ("digits", "pydoc") for m in ("dense", "slgs", "lags") for s in (0, 1, 2)} <= grid
     ranks = [cell for cell in cells if cell.config["world"].get("processes") == 4]
     assert {cell.method for cell in ranks} == {"dense", "slgs", "lags"}
-    assert all(cell.config["world"]["transport"] == "horovod" and cell.config["world"]["workers"] == 16 for cell in ranks)
+    assert all(
+        cell.config["world"]["transport"] == "horovod" and cell.config["world"]["workers"] == 16 for cell in ranks
+    )
 
 
 def test_claims_name_experiments_and_methods_that_exist(at_root):
@@ -65,8 +67,8 @@ def test_like_inherits_and_overrides(tmp_path, monkeypatch):
     folder = tmp_path / "replications" / "x"
     folder.mkdir(parents=True)
     (folder / "experiments.yaml").write_text(yaml.safe_dump({"profiles": {"p": {
-        "a": {"title": "A", "base": {"train": {"epochs": 3}, "world": {"workers": 4}}, "methods": {"d": {"method": "dense"}},
-              "seeds": [0, 1]},
+        "a": {"title": "A", "base": {"train": {"epochs": 3}, "world": {"workers": 4}},
+              "methods": {"d": {"method": "dense"}}, "seeds": [0, 1]},
         "b": {"title": "B", "like": "a", "base": {"train": {"epochs": 1}}, "seeds": [5]},
     }}}))  # fmt: skip
     monkeypatch.chdir(tmp_path)

@@ -18,7 +18,9 @@ def test_digits_are_the_real_ones():
     assert data.train_size + len(data.test[0]) == 1797 and data.train[0].shape[1:] == (1, 8, 8)
     counts = np.bincount(torch.cat([data.train[1], data.test[1]]).numpy())
     np.testing.assert_array_equal(counts, np.bincount(raw.target))
-    assert float(data.train[0].mean()) == pytest.approx(0, abs=1e-5) and float(data.train[0].std()) == pytest.approx(1, abs=1e-4)
+    assert float(data.train[0].mean()) == pytest.approx(0, abs=1e-5) and float(data.train[0].std()) == pytest.approx(
+        1, abs=1e-4
+    )
 
 
 def test_the_split_is_fixed_by_its_seed():
@@ -55,4 +57,18 @@ def test_text_is_split_by_topic_and_streams_are_contiguous():
 
 
 def test_tokens():
-    assert tokenize("Call f(x), twice:\n\n   return 42\n") == ["call", "f", "(", "x", ")", ",", "twice", ":", "<eos>", "return", "4", "2", "<eos>"]
+    assert tokenize("Call f(x), twice:\n\n   return 42\n") == [
+        "call",
+        "f",
+        "(",
+        "x",
+        ")",
+        ",",
+        "twice",
+        ":",
+        "<eos>",
+        "return",
+        "4",
+        "2",
+        "<eos>",
+    ]

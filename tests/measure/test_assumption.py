@@ -80,7 +80,9 @@ def test_the_recorded_delta_follows_from_saved_tensors(tiny, tmp_path, method: s
     assert len(table) == 4 * segments and not table.isna().any().any()
     last = saved[-run.world.size :]
     x, s = (torch.stack(column).double().mean(dim=0) for column in zip(*last, strict=True))
-    for segment, row in zip(sorted(run.exchange.plan.segments, key=lambda s: s.start), table.tail(segments).itertuples()):
+    for segment, row in zip(
+        sorted(run.exchange.plan.segments, key=lambda s: s.start), table.tail(segments).itertuples(), strict=True
+    ):
         part = slice(segment.start, segment.stop)
         bound = (1 - segment.k / segment.size) * x[part].square().sum()
         assert row.segment == segment.name and (row.d, row.k) == (segment.size, segment.k)

@@ -1,4 +1,4 @@
-"""The whole pipeline on its smallest profile, in a copy of the checkout: every rule once, then what reruns and what does not."""
+"""The whole pipeline on its smallest profile, in a copy of the checkout; then what reruns and what does not."""
 
 import json
 import os
@@ -93,7 +93,9 @@ def test_a_killed_training_rule_continues(checkout):
     folder = checkout / RESULTS / "runs" / "pydoc" / "lags" / "0"
     shutil.rmtree(folder)
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--config", "profile=smoke"]
-    pipeline = subprocess.Popen(command, cwd=checkout, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    pipeline = subprocess.Popen(
+        command, cwd=checkout, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     deadline = time.monotonic() + 120
     while not list(folder.glob("checkpoint/step-*")) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -32,7 +32,9 @@ def test_k_is_between_one_and_d(size: int, density: float):
     assert 1 <= entries_kept(size, density) <= size
 
 
-@pytest.mark.parametrize("size, density, k", [(100, 0.07, 7), (1000, 0.001, 1), (16, 0.05, 1), (5, 1, 5), (2000, 0.0015, 3)])
+@pytest.mark.parametrize(
+    "size, density, k", [(100, 0.07, 7), (1000, 0.001, 1), (16, 0.05, 1), (5, 1, 5), (2000, 0.0015, 3)]
+)
 def test_rounding(size: int, density: float, k: int):
     assert entries_kept(size, density) == k
 

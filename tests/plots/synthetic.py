@@ -39,8 +39,12 @@ def lstm_segments() -> dict[str, int]:
     """Parameter names and sizes of a small two-layer LSTM language model."""
     segments = {"embedding.weight": 2000 * 64}
     for layer, inputs in enumerate((64, 128)):
-        segments |= {f"lstm.weight_ih_l{layer}": 512 * inputs, f"lstm.weight_hh_l{layer}": 512 * 128,
-                     f"lstm.bias_ih_l{layer}": 512, f"lstm.bias_hh_l{layer}": 512}
+        segments |= {
+            f"lstm.weight_ih_l{layer}": 512 * inputs,
+            f"lstm.weight_hh_l{layer}": 512 * 128,
+            f"lstm.bias_ih_l{layer}": 512,
+            f"lstm.bias_hh_l{layer}": 512,
+        }
     return segments | {"decoder.weight": 2000 * 128, "decoder.bias": 2000}
 
 
@@ -98,14 +102,34 @@ def profile_runs() -> list[Run]:
         ("digits", "ResNet-20 on handwritten digits", False, 0.05),
         ("pydoc", "LSTM on Python's documentation", True, 0.01),
     ):
-        runs += [Run(experiment, title, name, name, seed, np.nan if name == "dense" else density, text)
-                 for name in LABELS for seed in range(3)]
-    runs += [Run("density", "Density sweep, ResNet-20 on digits", f"{name}-{density}", name, 0, density)
-             for name in ("slgs", "lags") for density in (0.01, 0.001)]
-    runs += [Run("residual", "Error feedback, ResNet-20 on digits", f"{name}-off", name, seed, 0.05,
-                 error_feedback=False) for name in ("slgs", "lags") for seed in range(3)]
-    runs += [Run("ranks", "ResNet-20 on digits, real ranks", name, name, 0, np.nan if name == "dense" else 0.05,
-                 processes=4, transport="horovod") for name in LABELS]
+        runs += [
+            Run(experiment, title, name, name, seed, np.nan if name == "dense" else density, text)
+            for name in LABELS
+            for seed in range(3)
+        ]
+    runs += [
+        Run("density", "Density sweep, ResNet-20 on digits", f"{name}-{density}", name, 0, density)
+        for name in ("slgs", "lags")
+        for density in (0.01, 0.001)
+    ]
+    runs += [
+        Run("residual", "Error feedback, ResNet-20 on digits", f"{name}-off", name, seed, 0.05, error_feedback=False)
+        for name in ("slgs", "lags")
+        for seed in range(3)
+    ]
+    runs += [
+        Run(
+            "ranks",
+            "ResNet-20 on digits, real ranks",
+            name,
+            name,
+            0,
+            np.nan if name == "dense" else 0.05,
+            processes=4,
+            transport="horovod",
+        )
+        for name in LABELS
+    ]
     return runs
 
 
@@ -118,14 +142,25 @@ def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
         "epochs": epochs.drop(columns="method_key"),
         "assumption_iterations": logged.drop(columns="epoch"),
         "assumption": _by_epoch(logged),
-        "phases": pd.DataFrame([
-            {"experiment": run.experiment, "method": run.method, "label": LABELS[run.method_name], "seed": run.seed,
-             "workers": WORKERS, "processes": run.processes, "transport": run.transport, "phase": phase,
-             "median_s": seconds * (1 if run.processes > 1 else 3.1)}
-            for run in runs
-            for phase, seconds in zip(("compute", "select", "exchange", "apply", "measure", "other"),
-                                      PHASES[run.method_name], strict=True)
-        ]),
+        "phases": pd.DataFrame(
+            [
+                {
+                    "experiment": run.experiment,
+                    "method": run.method,
+                    "label": LABELS[run.method_name],
+                    "seed": run.seed,
+                    "workers": WORKERS,
+                    "processes": run.processes,
+                    "transport": run.transport,
+                    "phase": phase,
+                    "median_s": seconds * (1 if run.processes > 1 else 3.1),
+                }
+                for run in runs
+                for phase, seconds in zip(
+                    ("compute", "select", "exchange", "apply", "measure", "other"), PHASES[run.method_name], strict=True
+                )
+            ]
+        ),
     }
 
 
@@ -149,34 +184,69 @@ def _epochs(run: Run) -> pd.DataFrame:
     # Sparser is slower, without the residual much slower; noise shrinks as training settles.
     share = 1.0 if run.method_name == "dense" else run.density
     rate = (0.36 - 0.035 * np.log10(1 / share) * (1.3 if run.method_name == "lags" else 1)) * (
-        1 if run.error_feedback else 0.35)
+        1 if run.error_feedback else 0.35
+    )
     fall = np.exp(-rate * epoch) * np.exp(rng.normal(0, 0.06, EPOCHS))
     if run.text:
         loss, value, metric = 4.3 + 2.9 * fall, np.exp(4.6 + 2.4 * fall), "test_perplexity"
     else:
         loss, value, metric = 0.01 + 2.2 * fall, np.clip(0.985 - 0.85 * fall, 0.1, 1), "test_accuracy"
     steps = epoch * (ITERATIONS // EPOCHS)
-    return pd.DataFrame({
-        "experiment": run.experiment, "title": run.title, "method": run.method, "method_name": run.method_name,
-        "label": LABELS[run.method_name], "seed": run.seed, "density": run.density, "epoch": epoch, "iteration": steps,
-        "train_loss": loss, "test_loss": loss * 1.1, "metric": metric, "value": value, "lr": 0.1,
-        "bytes_sent": steps * run.step_bytes, "seconds": steps * 0.25, "method_key": run.address,
-    })
+    return pd.DataFrame(
+        {
+            "experiment": run.experiment,
+            "title": run.title,
+            "method": run.method,
+            "method_name": run.method_name,
+            "label": LABELS[run.method_name],
+            "seed": run.seed,
+            "density": run.density,
+            "epoch": epoch,
+            "iteration": steps,
+            "train_loss": loss,
+            "test_loss": loss * 1.1,
+            "metric": metric,
+            "value": value,
+            "lr": 0.1,
+            "bytes_sent": steps * run.step_bytes,
+            "seconds": steps * 0.25,
+            "method_key": run.address,
+        }
+    )
 
 
 def _run_row(run: Run, epochs: pd.DataFrame) -> dict:
     own = epochs[epochs.method_key == run.address]
     better = own.value.min() if run.text else own.value.max()
     return {
-        "run": run.address, "run_id": run.run_id, "experiment": run.experiment, "title": run.title,
-        "method": run.method, "method_name": run.method_name, "label": LABELS[run.method_name], "seed": run.seed,
-        "model": "lstm" if run.text else "resnet20", "dataset": "pydoc" if run.text else "digits", "workers": WORKERS,
-        "processes": run.processes, "transport": run.transport, "density": run.density,
-        "error_feedback": run.error_feedback, "lr_placement": "outside", "metric": own.metric.iloc[0],
-        "final": own.value.iloc[-1], "best": better, "train_loss": own.train_loss.iloc[-1], "iterations": ITERATIONS,
-        "epochs": EPOCHS, "seconds": round(ITERATIONS * (0.2 + sum(PHASES[run.method_name])) + 3 * run.seed, 2),
+        "run": run.address,
+        "run_id": run.run_id,
+        "experiment": run.experiment,
+        "title": run.title,
+        "method": run.method,
+        "method_name": run.method_name,
+        "label": LABELS[run.method_name],
+        "seed": run.seed,
+        "model": "lstm" if run.text else "resnet20",
+        "dataset": "pydoc" if run.text else "digits",
+        "workers": WORKERS,
+        "processes": run.processes,
+        "transport": run.transport,
+        "density": run.density,
+        "error_feedback": run.error_feedback,
+        "lr_placement": "outside",
+        "metric": own.metric.iloc[0],
+        "final": own.value.iloc[-1],
+        "best": better,
+        "train_loss": own.train_loss.iloc[-1],
+        "iterations": ITERATIONS,
+        "epochs": EPOCHS,
+        "seconds": round(ITERATIONS * (0.2 + sum(PHASES[run.method_name])) + 3 * run.seed, 2),
         "bytes_sent": ITERATIONS * run.step_bytes,
-        "parameters": run.size, "segments": len(run.segments), "skipped": 0, "dropped": 13,
+        "parameters": run.size,
+        "segments": len(run.segments),
+        "skipped": 0,
+        "dropped": 13,
         "parameters_sha256": hashlib.sha256(run.run_id.encode()).hexdigest(),
     }
 
@@ -190,13 +260,25 @@ def _assumption(run: Run) -> pd.DataFrame:
         level = 0.99 - 0.045 * np.exp(-position / 15) - 0.02 * np.exp(-iteration / 40)
         # Few entries scatter more; that is where values above 1 come from.
         delta = level + rng.normal(0, 0.25 / np.sqrt(size + 30), ITERATIONS)
-        parts.append(pd.DataFrame({
-            "experiment": run.experiment, "method": run.method, "label": LABELS[run.method_name], "seed": run.seed,
-            "iteration": iteration, "segment": segment, "position": position, "d": size, "k": k, "delta": delta,
-            "delta_random": delta + rng.normal(0, 0.02, ITERATIONS),
-            "norm_ratio": 0.25 + 0.2 * np.exp(-iteration / 50) + rng.normal(0, 0.03, ITERATIONS),
-            "epoch": (iteration - 1) // (ITERATIONS // EPOCHS) + 1,
-        }))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "experiment": run.experiment,
+                    "method": run.method,
+                    "label": LABELS[run.method_name],
+                    "seed": run.seed,
+                    "iteration": iteration,
+                    "segment": segment,
+                    "position": position,
+                    "d": size,
+                    "k": k,
+                    "delta": delta,
+                    "delta_random": delta + rng.normal(0, 0.02, ITERATIONS),
+                    "norm_ratio": 0.25 + 0.2 * np.exp(-iteration / 50) + rng.normal(0, 0.03, ITERATIONS),
+                    "epoch": (iteration - 1) // (ITERATIONS // EPOCHS) + 1,
+                }
+            )
+        )
     table = pd.concat(parts, ignore_index=True)
     # A segment whose mean gradient is exactly zero has no value.
     without = (table.segment == "conv1.weight") & (table.iteration < 4)
@@ -207,42 +289,96 @@ def _assumption(run: Run) -> pd.DataFrame:
 def _by_epoch(logged: pd.DataFrame) -> pd.DataFrame:
     keys = ["experiment", "method", "label", "seed", "epoch", "segment", "position", "d", "k"]
     groups = logged.assign(above=logged.delta > 1).groupby(keys, sort=False)
-    return groups.agg(points=("delta", "count"), delta_mean=("delta", "mean"), delta_max=("delta", "max"),
-                      above_one=("above", "sum"), norm_ratio_mean=("norm_ratio", "mean")).reset_index()
+    return groups.agg(
+        points=("delta", "count"),
+        delta_mean=("delta", "mean"),
+        delta_max=("delta", "max"),
+        above_one=("above", "sum"),
+        norm_ratio_mean=("norm_ratio", "mean"),
+    ).reset_index()
 
 
 def _claims(runs: list[Run]) -> dict:
     ids = [run.run_id for run in runs if run.experiment == "digits"]
 
     def claim(name, verdict, text, reason="", scope="", checks=(), judged_by=("laptop", "cifar")):
-        return {"id": name, "text": text, "source": "reading notes, section 4", "verdict": verdict, "reason": reason,
-                "judged_by": list(judged_by), "scope": scope, "checks": list(checks)}
+        return {
+            "id": name,
+            "text": text,
+            "source": "reading notes, section 4",
+            "verdict": verdict,
+            "reason": reason,
+            "judged_by": list(judged_by),
+            "scope": scope,
+            "checks": list(checks),
+        }
 
     def check(name, expected, required, value, unit, spread, interval, held):
-        return {"name": name, "expected": expected, "required": required, "value": value, "unit": unit,
-                "spread": spread, "interval": interval, "seeds": 3, "held": held, "runs": ids}
+        return {
+            "name": name,
+            "expected": expected,
+            "required": required,
+            "value": value,
+            "unit": unit,
+            "spread": spread,
+            "interval": interval,
+            "seeds": 3,
+            "held": held,
+            "runs": ids,
+        }
 
     within, share = [-0.6, 0.4], [99.2, 99.9]
     return {
         "profile": "laptop",
         "rule": "Held: the 90% t interval of the mean over seeds lies within the bounds.",
         "claims": [
-            claim("S1", "not judged", "On 16 GPUs joined by 10 Gb/s Ethernet, LAGS-SGD trains up to 30% faster than "
-                  "dense S-SGD.", "needs measured iteration times over a network", judged_by=("paper",)),
-            claim("S4", "reproduced", "The top-1 accuracy of LAGS-SGD stays within 0.3 points of dense S-SGD.",
-                  scope="ResNet-20 on handwritten digits stands in for CIFAR-10", checks=[
-                      check("accuracy gap to dense", "within 0.3 points", "at least -1", -0.12, "points", 0.21, within,
-                            True)]),
-            claim("S7", "not reproduced", "The assumption behind the convergence proof holds throughout training.",
-                  checks=[check("share of delta at most 1", "all of it", "at least 100", 99.6, "%", 0.05, share, False),
-                          check("mean delta", "at most 1", "at most 1", 0.98, "", None, None, None)]),
-            claim("RQ5", "not judged", "How does the ratio of communication to computation affect LAGS-SGD?",
-                  "a question, answered by the emulated network", judged_by=()),
+            claim(
+                "S1",
+                "not judged",
+                "On 16 GPUs joined by 10 Gb/s Ethernet, LAGS-SGD trains up to 30% faster than dense S-SGD.",
+                "needs measured iteration times over a network",
+                judged_by=("paper",),
+            ),
+            claim(
+                "S4",
+                "reproduced",
+                "The top-1 accuracy of LAGS-SGD stays within 0.3 points of dense S-SGD.",
+                scope="ResNet-20 on handwritten digits stands in for CIFAR-10",
+                checks=[
+                    check(
+                        "accuracy gap to dense", "within 0.3 points", "at least -1", -0.12, "points", 0.21, within, True
+                    )
+                ],
+            ),
+            claim(
+                "S7",
+                "not reproduced",
+                "The assumption behind the convergence proof holds throughout training.",
+                checks=[
+                    check("share of delta at most 1", "all of it", "at least 100", 99.6, "%", 0.05, share, False),
+                    check("mean delta", "at most 1", "at most 1", 0.98, "", None, None, None),
+                ],
+            ),
+            claim(
+                "RQ5",
+                "not judged",
+                "How does the ratio of communication to computation affect LAGS-SGD?",
+                "a question, answered by the emulated network",
+                judged_by=(),
+            ),
         ],
     }
 
 
 def _environment(run: Run) -> dict:
-    return {"versions": {"python": "3.11.2", "torch": "2.14.1", "horovod": "0.28.1"}, "commit": "0123456789abcdef0123",
-            "host": "laptop", "cpu": "Example CPU @ 2.4 GHz", "cores": 2, "platform": "Linux-6.1-x86_64",
-            "transport": run.transport, "threads": 1, "date": "2026-01-31T12:00:00+00:00"}
+    return {
+        "versions": {"python": "3.11.2", "torch": "2.14.1", "horovod": "0.28.1"},
+        "commit": "0123456789abcdef0123",
+        "host": "laptop",
+        "cpu": "Example CPU @ 2.4 GHz",
+        "cores": 2,
+        "platform": "Linux-6.1-x86_64",
+        "transport": run.transport,
+        "threads": 1,
+        "date": "2026-01-31T12:00:00+00:00",
+    }

@@ -7,11 +7,11 @@ from inspect import isfunction
 import pandas as pd
 import pytest
 from PIL import Image
-from synthetic import profile_runs, write_results
 
 from plots.gallery import draw_all, figure_modules
 from plots.style import looks, save
 from plots.tables import Tables
+from synthetic import profile_runs, write_results
 
 MODULES = figure_modules()
 each_figure = pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])
@@ -43,8 +43,11 @@ def test_equal_tables_give_equal_bytes(module, drawn, tmp_path):
 
 @each_figure
 def test_module_offers_one_function(module):
-    public = [name for name, value in vars(module).items()
-              if isfunction(value) and value.__module__ == module.__name__ and value.__name__[0] != "_"]
+    public = [
+        name
+        for name, value in vars(module).items()
+        if isfunction(value) and value.__module__ == module.__name__ and value.__name__[0] != "_"
+    ]
     assert public == ["draw"]
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from synthetic import lstm_segments, resnet20_segments
 
 from plots.layers import layer_kinds
 from plots.tables import TableError, Tables
+from synthetic import lstm_segments, resnet20_segments
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,8 +56,9 @@ def test_text_among_numbers(results):
 
 
 def test_command_ends_with_one_line_and_code_2(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "plots", "--results", str(tmp_path)], cwd=ROOT, capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "plots", "--results", str(tmp_path)], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("error: there is no table") and done.stderr.count("\n") == 1
 
@@ -65,8 +66,11 @@ def test_command_ends_with_one_line_and_code_2(tmp_path):
 def test_plots_need_nothing_of_the_library():
     for path in (ROOT / "plots").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else (
-                [node.module] if isinstance(node, ast.ImportFrom) else [])
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else ([node.module] if isinstance(node, ast.ImportFrom) else [])
+            )
             assert not [name for name in names if name.split(".")[0] == "suite"], path
 
 

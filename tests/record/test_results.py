@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from helpers import tiny_settings
-from suite.config.profiles import profile_cells
 from suite.config import validate_config
+from suite.config.profiles import profile_cells
 from suite.errors import SuiteError
 from suite.record.aggregate import aggregate
 from suite.record.track import track
@@ -23,7 +23,9 @@ def results(tmp_path_factory) -> Path:
     methods = {name: {"method": name} for name in ("dense", "lags")}
     spec = {"title": "A little text", "base": base, "methods": methods, "seeds": [0, 1]}
     (root / "replications" / "x").mkdir(parents=True)
-    (root / "replications" / "x" / "experiments.yaml").write_text(yaml.safe_dump({"profiles": {"little": {"text": spec}}}))
+    (root / "replications" / "x" / "experiments.yaml").write_text(
+        yaml.safe_dump({"profiles": {"little": {"text": spec}}})
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         for cell in profile_cells("little"):

@@ -12,8 +12,10 @@ from suite.record.atomic import replacing, write_json, write_text
 from suite.record.recorder import Recorder
 from training import summary_of, trainer
 
-CONTRACT = ["config.yaml", "environment.json", "epochs.csv", "iterations.parquet", "assumption.parquet", "timeline.json",
-            "summary.json", "checkpoint"]  # fmt: skip
+CONTRACT = [
+    "config.yaml", "environment.json", "epochs.csv", "iterations.parquet", "assumption.parquet", "timeline.json",
+    "summary.json", "checkpoint",
+]  # fmt: skip
 
 
 def claim(config, folder, **options):
@@ -30,7 +32,12 @@ def test_contract_files(tiny, tmp_path):
     assert all((tmp_path / name).exists() for name in CONTRACT)
     assert summary_of(tmp_path)["complete"] and not list(tmp_path.rglob("*.part"))
     timeline = json.loads((tmp_path / "timeline.json").read_text())
-    assert timeline["iteration"] == 5 and {e["phase"] for e in timeline["events"]} >= {"compute", "select", "exchange", "apply"}
+    assert timeline["iteration"] == 5 and {e["phase"] for e in timeline["events"]} >= {
+        "compute",
+        "select",
+        "exchange",
+        "apply",
+    }
     assert all(0 <= e["start"] <= e["end"] for e in timeline["events"])
 
 
@@ -44,9 +51,13 @@ def test_a_complete_run_is_left_alone(tiny, tmp_path):
 
 def test_other_settings_are_refused_by_name(tiny, tmp_path):
     assert claim(tiny(), tmp_path)
-    with pytest.raises(ConfigError, match=r"holds a run with method.density = 0.05 and this one has 0.1; choose another"):
+    with pytest.raises(
+        ConfigError, match=r"holds a run with method.density = 0.05 and this one has 0.1; choose another"
+    ):
         claim(tiny(method={"name": "lags", "density": 0.1}), tmp_path)
-    assert claim(tiny(world={"workers": 4, "processes": 2, "transport": "torch"}), tmp_path)  # a placement is no setting
+    assert claim(
+        tiny(world={"workers": 4, "processes": 2, "transport": "torch"}), tmp_path
+    )  # a placement is no setting
 
 
 def test_restart_clears_the_folder(tiny, tmp_path):
@@ -79,7 +90,9 @@ def test_nothing_half_written(tmp_path):
 def test_recorder_forgets_what_came_after_a_checkpoint(tmp_path):
     recorder = Recorder(tmp_path / "parts")
     for iteration in range(1, 7):
-        recorder.add("assumption", {"iteration": iteration, "segment": "x", "d": 4, "k": 1, "delta": None, "norm_ratio": 0.5})
+        recorder.add(
+            "assumption", {"iteration": iteration, "segment": "x", "d": 4, "k": 1, "delta": None, "norm_ratio": 0.5}
+        )
         if iteration % 2 == 0:
             recorder.flush(iteration)
     recorder.rewind(4)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 from browser import CHROMIUM, look_at
-from helpers import require
 from PIL import Image
+
+from helpers import require
 
 pytestmark = pytest.mark.browser
 

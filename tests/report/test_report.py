@@ -78,8 +78,13 @@ def test_every_anchor_has_its_target(page):
 
 
 def test_overview_says_what_ran_where(page):
-    for words in ("31 training runs of 5 experiments", "3 runs with 16 workers on 4 processes over Horovod",
-                  "Example CPU @ 2.4 GHz", "torch 2.14.1", "commit 0123456789abcdef0123"):
+    for words in (
+        "31 training runs of 5 experiments",
+        "3 runs with 16 workers on 4 processes over Horovod",
+        "Example CPU @ 2.4 GHz",
+        "torch 2.14.1",
+        "commit 0123456789abcdef0123",
+    ):
         assert words in page.text
 
 
@@ -161,7 +166,8 @@ def test_arithmetic_of_the_published_times():
     for row in rows.values():
         for times in (row.times.slgs, row.times.lags):
             assert row.times.forward + row.times.backward + times.selection + times.exchange == pytest.approx(
-                times.total, abs=1.1e-3)
+                times.total, abs=1.1e-3
+            )
     said = " ".join(findings(published, list(rows.values())))
     assert "With the exchange time as communication, S_max gives none" in said
     assert "ResNet-50 (1.314 measured, 1.294 at most)" in said

@@ -17,7 +17,17 @@ from suite.train.checkpoint import load_checkpoint
 from training import summary_of, trainer
 
 # What a resumed run may not reproduce: times.
-_CLOCKS = ["timestamp", "seconds", "compute_s", "select_s", "exchange_s", "apply_s", "measure_s", "other_s", "iteration_s"]
+_CLOCKS = [
+    "timestamp",
+    "seconds",
+    "compute_s",
+    "select_s",
+    "exchange_s",
+    "apply_s",
+    "measure_s",
+    "other_s",
+    "iteration_s",
+]
 
 
 def straight_and_broken(tiny, tmp_path: Path, **sections) -> tuple:
@@ -37,7 +47,9 @@ def assert_same_state(a, b) -> None:
         left, right = ours.state_dict(), theirs.state_dict()
         assert left.keys() == right.keys()
         flat = [[v, *(v.values() if isinstance(v, dict) else v if isinstance(v, list) else [])] for v in left.values()]
-        other = [[v, *(v.values() if isinstance(v, dict) else v if isinstance(v, list) else [])] for v in right.values()]
+        other = [
+            [v, *(v.values() if isinstance(v, dict) else v if isinstance(v, list) else [])] for v in right.values()
+        ]
         for x, y in zip(sum(flat, []), sum(other, []), strict=True):
             assert torch.equal(x, y) if isinstance(x, torch.Tensor) else isinstance(x, (dict, list)) or x == y
 
@@ -150,3 +162,13 @@ def test_a_copied_folder_resumes_elsewhere(tiny, tmp_path):
     run = trainer(tiny(train={"max_iterations": 12, "checkpoint_every": 5}), tmp_path / "there")
     run.run()
     assert run.resumed_at == [10] and summary_of(tmp_path / "there")["iterations"] == 12
+
+
+def test_killed_between_the_last_checkpoint_and_the_summary(tiny, tmp_path):
+    config = tiny(train={"max_iterations": 6})
+    trainer(config, tmp_path).run()
+    before = summary_of(tmp_path)
+    (tmp_path / "summary.json").unlink()
+    trainer(config, tmp_path).run()
+    after = summary_of(tmp_path)
+    assert after.pop("resumed_at") == [6] and before.pop("resumed_at") == [] and after == before

@@ -1,4 +1,4 @@
-"""What one rank of the battery does: a few iterations of every method, on LSTM and ResNet, hashes on standard output."""
+"""What one rank of the battery does: a few iterations of every method, on LSTM and ResNet; rank 0 writes hashes."""
 
 import hashlib
 import json
@@ -11,7 +11,6 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers import tiny_settings  # noqa: E402
-
 from suite.config import validate_config  # noqa: E402
 from suite.data import load_dataset  # noqa: E402
 from suite.methods import METHODS  # noqa: E402

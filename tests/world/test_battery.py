@@ -6,22 +6,28 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import require
 from rank_program import main as run_here
 
+from helpers import require
 from suite.config.experiment import WorldConfig
 from suite.world.check import horovod_build
 from suite.world.launch import launch
 
 PROGRAM = Path(__file__).with_name("rank_program.py")
-PLACEMENTS = [("torch", "gloo", n) for n in (1, 2, 4)] + [("horovod", "gloo", n) for n in (1, 2, 4)] + [("horovod", "mpi", 2)]
+PLACEMENTS = (
+    [("torch", "gloo", n) for n in (1, 2, 4)] + [("horovod", "gloo", n) for n in (1, 2, 4)] + [("horovod", "mpi", 2)]
+)
 
 
 def need(transport: str, controller: str) -> None:
     if transport == "horovod":
         build = horovod_build()
         tool = "mpi" if controller == "mpi" else "horovod"
-        require(tool, controller in build.controllers, f"Horovod with {controller} is not here ({build.reason or 'not built in'})")
+        require(
+            tool,
+            controller in build.controllers,
+            f"Horovod with {controller} is not here ({build.reason or 'not built in'})",
+        )
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +48,13 @@ def run_ranks(world: dict, folder: Path) -> dict:
 @pytest.mark.parametrize("transport, controller, processes", PLACEMENTS)
 def test_same_bits_in_every_placement(reference, tmp_path, transport: str, controller: str, processes: int):
     need(transport, controller)
-    world = {"workers": 16, "processes": processes, "transport": transport, "controller": controller, "deterministic": True}
+    world = {
+        "workers": 16,
+        "processes": processes,
+        "transport": transport,
+        "controller": controller,
+        "deterministic": True,
+    }
     found = run_ranks(world, tmp_path)
     assert found.keys() == reference.keys()
     for name in reference:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from helpers import require
 
+from helpers import require
 from suite.config.experiment import WorldConfig
 from suite.errors import SuiteError
 from suite.world.check import horovod_build
@@ -70,13 +70,17 @@ def test_killing_one_of_four_horovod_ranks(config_file, suite_command, tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("transport, controller", [("torch", "gloo"), ("horovod", "mpi")])
-def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(config_file, suite_command, tmp_path, transport, controller):
+def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(
+    config_file, suite_command, tmp_path, transport, controller
+):
     """SIGTERM to the launcher: every rank agrees on the iteration to stop at; another placement continues."""
     build = horovod_build()
     if controller == "mpi":
         require("mpi", "mpi" in build.controllers, f"Horovod with MPI is not here ({build.reason or 'not built in'})")
     config, out = config_file(train=TRAIN, world={"workers": 4}), tmp_path / "run"
-    process = start(config, out, "--set", f"world={{workers: 4, processes: 2, transport: {transport}, controller: {controller}}}")
+    process = start(
+        config, out, "--set", f"world={{workers: 4, processes: 2, transport: {transport}, controller: {controller}}}"
+    )
     wait_for_checkpoint(out)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
@@ -118,5 +122,9 @@ def test_a_rank_that_ignores_requests_is_killed(tmp_path):
     folder = tmp_path / "pids"
     folder.mkdir()
     with pytest.raises(SuiteError, match="rank 0 ended with exit code 3"):
-        launch(WorldConfig(workers=2, processes=2, transport="torch"), [sys.executable, "-c", program, str(folder)], tmp_path)
+        launch(
+            WorldConfig(workers=2, processes=2, transport="torch"),
+            [sys.executable, "-c", program, str(folder)],
+            tmp_path,
+        )
     assert not psutil.pid_exists(int((folder / "1").read_text())) and os.path.exists(folder / "0")
