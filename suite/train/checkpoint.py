@@ -5,6 +5,7 @@ SHA-256. The folder appears by one rename after all processes have written; the 
 """
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -30,25 +31,19 @@ def save_checkpoint(folder: Path, world: World, workers: list[Worker], iteration
         shared: what is equal on all processes: plain tensors and values.
     """
     aside, final = folder / f".step-{iteration:010d}.part", folder / f"step-{iteration:010d}"
-    try:
-        aside.mkdir(parents=True, exist_ok=True)
-        hashes = {}
-        for worker in workers:
-            hashes |= _save(worker.state_dict(), aside / f"worker-{worker.index:04d}.pt")
-        if world.rank == 0:
-            hashes |= _save(shared, aside / "shared.pt")
-        # Gathering the hashes is also the barrier after which every file is known to be there.
-        everywhere = {name: digest for part in world.transport.gather_objects(hashes) for name, digest in part.items()}
-        if world.rank == 0:
-            write_json(aside / "manifest.json", {"iteration": iteration, "workers": world.size, "sha256": everywhere})
-            shutil.rmtree(final, ignore_errors=True)
-            os.replace(aside, final)
-            _tidy(folder)
-    except OSError as error:
-        raise SuiteError(
-            f"the checkpoint at iteration {iteration} could not be written to {folder} ({error.strerror}); the one "
-            "before is intact: make room and run the same command again to continue from it"
-        ) from error
+    aside.mkdir(parents=True, exist_ok=True)
+    hashes = {}
+    for worker in workers:
+        hashes |= _save(worker.state_dict(), aside / f"worker-{worker.index:04d}.pt")
+    if world.rank == 0:
+        hashes |= _save(shared, aside / "shared.pt")
+    # Gathering the hashes is also the barrier after which every file is known to be there.
+    everywhere = {name: digest for part in world.transport.gather_objects(hashes) for name, digest in part.items()}
+    if world.rank == 0:
+        write_json(aside / "manifest.json", {"iteration": iteration, "workers": world.size, "sha256": everywhere})
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(aside, final)
+        _tidy(folder)
 
 
 def load_checkpoint(folder: Path, workers: int) -> tuple[Path, dict[str, Any], list[str]] | None:
@@ -102,8 +97,10 @@ def _read_manifest(step: Path) -> dict[str, Any] | None:
 
 
 def _save(value: dict[str, Any], path: Path) -> dict[str, str]:
+    whole = io.BytesIO()  # torch's own writer hides a full disk behind an error about its file format
+    torch.save(value, whole)
     with open(path, "wb") as file:
-        torch.save(value, file)
+        file.write(whole.getbuffer())
         file.flush()
         os.fsync(file.fileno())
     return {path.name: _digest(path)}

@@ -1,8 +1,11 @@
 """One training run, from a claimed run folder to its summary. Every process of the world executes this together."""
 
 import hashlib
+import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -86,7 +89,8 @@ class Trainer:
                 self._epoch(progress)
         finally:
             progress.close()
-        self._finish()
+        with self._writing():
+            self._finish()
 
     def _epoch(self, progress: TrainingProgress) -> None:
         """The rest of the epoch the run is in."""
@@ -104,7 +108,8 @@ class Trainer:
             if ends_epoch:
                 self._evaluate(epoch, progress)
             if stop or self.iteration == self.total or self.iteration % self.config.train.checkpoint_every == 0:
-                self._save()
+                with self._writing():
+                    self._save()
             if stop and self.iteration < self.total:
                 raise Interrupted(
                     f"stopped by signal at iteration {self.iteration} of {self.total}; its checkpoint is in "
@@ -219,6 +224,18 @@ class Trainer:
             self.recorder.rewind(self.iteration)
             for line in (*complaints, f"continuing {self.folder.path} from iteration {self.iteration}"):
                 print(line, flush=True)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say what a full or broken disk means for the run."""
+        try:
+            yield
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else error  # without the details pyarrow wraps around it
+            raise SuiteError(
+                f"{self.folder.path} could not be written at iteration {self.iteration} ({reason}); the "
+                "checkpoint before is intact: make room and run the same command again to continue from it"
+            ) from error
 
     def _save(self) -> None:
         if self.world.rank == 0:

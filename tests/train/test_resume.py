@@ -1,6 +1,7 @@
 """Resuming is bit-exact: parameters, momentum, residuals, random numbers, data position, and the recorded tables."""
 
 import json
+import resource
 import shutil
 import signal
 import subprocess
@@ -138,21 +139,21 @@ def test_checkpoints_load_with_the_safe_default(tiny, tmp_path):
     assert json.loads((newest / "manifest.json").read_text())["workers"] == 4
 
 
-def test_full_disk_leaves_the_checkpoint_before_it(tiny, tmp_path, monkeypatch):
-    run = trainer(tiny(train={"max_iterations": 10, "checkpoint_every": 5}), tmp_path)
-    real = torch.save
-
-    def full(value, file):
-        if isinstance(value, dict) and run.iteration == 10 and "index" in value and value["index"] == 3:
-            file.write(b"half")
-            raise OSError(28, "No space left on device")
-        real(value, file)
-
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(SuiteError, match="iteration 10 could not be written .*No space left on device.* is intact"):
-        run.run()
-    step, shared, complaints = load_checkpoint(tmp_path / "checkpoint", workers=4)
+def test_a_disk_that_takes_no_more_leaves_the_checkpoint_before(config_file, suite_command, tmp_path):
+    """A real refusal by the kernel: from the second start on no file may grow beyond 4 kB."""
+    train = {"epochs": 2, "batch_size": 2, "checkpoint_every": 5}
+    out = tmp_path / "run"
+    assert suite_command("train", config_file(train=train | {"max_iterations": 5}), "--out", out).returncode == 0
+    longer = config_file(train=train | {"max_iterations": 15})
+    full = suite_command(
+        "train", longer, "--out", out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    )
+    assert full.returncode == 1 and "Traceback" not in full.stderr
+    assert "could not be written at iteration 10 (File too large); the checkpoint before is intact" in full.stderr
+    step, shared, complaints = load_checkpoint(out / "checkpoint", workers=4)
     assert shared["iteration"] == 5 and not complaints
+    again = suite_command("train", longer, "--out", out)
+    assert again.returncode == 0 and "from iteration 5" in again.stdout and summary_of(out)["iterations"] == 15
 
 
 def test_a_copied_folder_resumes_elsewhere(tiny, tmp_path):
