@@ -75,7 +75,9 @@ class RunFolder:
                 )
             if blocking:
                 self._clear()
-            elif self.read_summary() and not changed.keys() & {"train.epochs", "train.max_iterations"}:
+            elif changed.keys() & {"train.epochs", "train.max_iterations"}:
+                self.summary.unlink(missing_ok=True)  # it tells of a run of another length
+            elif self.read_summary():
                 return False
         write_text(self.config, yaml.safe_dump(config.to_dict(), sort_keys=False))
         return True
