@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -13,11 +14,10 @@ from suite.config import ExperimentConfig
 from suite.errors import ConfigError, SuiteError
 from suite.record.atomic import write_text
 
-# Settings that do not change what a run computes, or only how far it goes; all others must stay the same on resume.
-_MAY_CHANGE = {
-    "world.processes", "world.transport", "world.controller", "train.epochs", "train.max_iterations",
-    "train.checkpoint_every",
-}  # fmt: skip
+# Settings that do not change what a run computes, and those that say how far it goes: a run may be made longer. All
+# others must stay the same on resume.
+_PLACEMENT = {"world.processes", "world.transport", "world.controller", "train.checkpoint_every"}
+_LENGTH = {"train.epochs", "train.max_iterations"}
 
 
 class RunFolder:
@@ -66,7 +66,7 @@ class RunFolder:
             ) from error
         if self.config.exists():
             changed = differences(yaml.safe_load(self.config.read_text()), config.to_dict())
-            blocking = {key: pair for key, pair in changed.items() if key not in _MAY_CHANGE}
+            blocking = {key: pair for key, pair in changed.items() if _blocks(key, *pair)}
             if blocking and not restart_if_changed:
                 key, (old, new) = next(iter(blocking.items()))
                 raise ConfigError(
@@ -75,7 +75,7 @@ class RunFolder:
                 )
             if blocking:
                 self._clear()
-            elif changed.keys() & {"train.epochs", "train.max_iterations"}:
+            elif changed.keys() & _LENGTH:
                 self.summary.unlink(missing_ok=True)  # it tells of a run of another length
             elif self.read_summary():
                 return False
@@ -92,6 +92,13 @@ class RunFolder:
                 shutil.rmtree(path)
             elif path.name != ".lock":
                 path.unlink()
+
+
+def _blocks(key: str, old: Any, new: Any) -> bool:
+    """Whether a folder with the old value of a setting cannot continue with the new one."""
+    if key in _LENGTH:
+        return (new or math.inf) < (old or math.inf)  # no maximum is the largest
+    return key not in _PLACEMENT
 
 
 def differences(old: Any, new: Any, prefix: str = "") -> dict[str, tuple[Any, Any]]:

@@ -46,6 +46,9 @@ def test_a_complete_run_is_left_alone(tiny, tmp_path):
     trainer(config, tmp_path).run()
     before = (tmp_path / "summary.json").read_bytes()
     assert claim(config, tmp_path) is False and (tmp_path / "summary.json").read_bytes() == before
+    with pytest.raises(ConfigError, match="train.max_iterations = 3 and this one has 2"):
+        claim(tiny(train={"max_iterations": 2}), tmp_path)
+    assert (tmp_path / "summary.json").read_bytes() == before
     assert claim(tiny(train={"max_iterations": 5}), tmp_path) is True  # longer: there is something to do
 
 
