@@ -1,4 +1,4 @@
-# The two commands of the README are `make replicate` and `make ui`; `make` alone lists everything.
+# The two commands of the README are `make replicate` and `make test`; `make` alone lists everything.
 PYTHON ?= python3
 PROFILE ?= laptop
 CORES ?= $(shell nproc)

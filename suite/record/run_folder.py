@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from suite.config import ExperimentConfig
+from suite.config.values import read_yaml
 from suite.errors import ConfigError, SuiteError
 from suite.record.atomic import write_text
 
@@ -65,7 +66,7 @@ class RunFolder:
                 f"another process is training in {self.path}; wait for it or choose another --out"
             ) from error
         if self.config.exists():
-            changed = differences(yaml.safe_load(self.config.read_text()), config.to_dict())
+            changed = differences(read_yaml(self.config), config.to_dict())
             blocking = {key: pair for key, pair in changed.items() if _blocks(key, *pair)}
             if blocking and not restart_if_changed:
                 key, (old, new) = next(iter(blocking.items()))
