@@ -7,8 +7,9 @@ from pathlib import Path
 from types import ModuleType
 
 from plots import figures
-from plots.style import replacing, save
+from plots.style import save
 from plots.tables import Tables
+from suite.record.atomic import write_text
 
 
 def figure_modules() -> list[ModuleType]:
@@ -37,6 +38,5 @@ def draw_all(results: Path) -> list[dict[str, str]]:
         else:
             save(figure, folder, name)
             captions.append({"name": name, "title": module.TITLE, "caption": module.CAPTION(tables)})
-    with replacing(folder / "captions.json") as aside:
-        aside.write_text(json.dumps(captions, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(folder / "captions.json", json.dumps(captions, indent=2, ensure_ascii=False) + "\n")
     return captions

@@ -1,9 +1,7 @@
 """How every figure looks, and how it is written so that equal tables give equal bytes."""
 
-import os
 import textwrap
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -19,6 +17,8 @@ from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import Formatter, LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
+
+from suite.record.atomic import replacing  # noqa: E402
 
 WIDTH = 6.8  # inches; narrow, so that the text survives a phone's screen
 
@@ -190,14 +190,3 @@ def _settle(figure: Figure) -> None:
     for axes in figure.axes:
         # The original position: the active one is already cut to what a colour bar's arrow heads leave.
         axes.set_position(Bbox(axes.get_position(original=True).get_points().round(6)))
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name that takes the place of `path` once written, so that no half file ever bears the final name."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield aside
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)

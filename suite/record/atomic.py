@@ -25,7 +25,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     with replacing(path) as aside:
-        aside.write_text(text)
+        aside.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
