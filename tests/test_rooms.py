@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from helpers import ROOT
 
 MAY_IMPORT = {
