@@ -1,6 +1,7 @@
 """The environment each rank of a local multi-process run starts with. No ssh, no horovodrun."""
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -58,22 +59,15 @@ def _horovod_gloo(processes: int) -> Iterator[list[Env]]:
 
 def command_line(config: WorldConfig, rank_command: list[str]) -> list[str]:
     """What to start for each entry of `rank_environments`."""
-    if config.transport == "horovod" and config.controller == "mpi":
-        # Binding is left to the system: Open MPI would pin two ranks to one core on a machine with few.
-        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        tcp = ["--mca", "btl", "self,vader,tcp", "--mca", "btl_tcp_if_include", _INTERFACE]
-        return [
-            "mpirun",
-            *root,
-            "--oversubscribe",
-            "--bind-to",
-            "none",
-            *tcp,
-            "-np",
-            str(config.processes),
-            *rank_command,
-        ]
-    return rank_command
+    if config.transport != "horovod" or config.controller != "mpi":
+        return rank_command
+    # As `end_with_launcher` does it for ranks: mpirun is not ours to change, but it need not outlive the launcher.
+    bound = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    # Binding is left to the system: Open MPI would pin two ranks to one core on a machine with few.
+    placement = ["--oversubscribe", "--bind-to", "none", "-np", str(config.processes)]
+    network = ["--mca", "btl", "self,vader,tcp", "--mca", "btl_tcp_if_include", _INTERFACE]
+    return [*bound, "mpirun", *root, *placement, *network, *rank_command]
 
 
 def end_with_launcher() -> None:
