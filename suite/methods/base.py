@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
@@ -37,7 +38,7 @@ class SparseSettings(MethodSettings):
         return self.density_warmup[epoch] if epoch < len(self.density_warmup) else self.density
 
 
-class Method:
+class Method(ABC):
     """A system under test. Subclasses live one a file in this folder and are marked with `@register`.
 
     Class attributes:
@@ -66,10 +67,10 @@ class Method:
         density_at = getattr(self.settings, "density_at", None)
         return None if density_at is None else density_at(epoch)
 
+    @abstractmethod
     def plan(self, layout: Layout, epoch: int) -> Plan:
         """The plan in force in `epoch` for a gradient of this layout."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compressor(self) -> Compressor:
         """A compressor for the messages of `plan`."""
-        raise NotImplementedError
