@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from suite.config.experiment import DigitsConfig, PydocConfig
 from suite.data.digits import load_digits
 from suite.data.pydoc import load_pydoc, tokenize
+from suite.errors import ConfigError
 
 
 def test_digits_are_the_real_ones():
@@ -72,3 +73,11 @@ def test_tokens():
         "2",
         "<eos>",
     ]
+
+
+def test_missing_data_is_one_sentence(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(
+        ConfigError, match="the digits ship inside scikit-learn, which is not installed; run `make setup`"
+    ):
+        load_digits(DigitsConfig())
