@@ -81,13 +81,11 @@ def rank(path: Path) -> None:
 
 def run_here(folder) -> None:
     """Train in this process as the member of the world it was started as."""
-    import yaml
-
-    from suite.config import validate_config
+    from suite.config import load_config
     from suite.train.loop import train as train_run
     from suite.world import open_world
 
-    config = validate_config(yaml.safe_load(folder.config.read_text()))
+    config = load_config(str(folder.config))
     world = open_world(config.world)
     train_run(config, folder.path, world)
     world.transport.close()

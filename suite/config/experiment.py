@@ -1,6 +1,6 @@
 """What one training run is made of. Field descriptions are the documentation of the YAML keys."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Field,
@@ -20,12 +20,14 @@ Density = Annotated[float, Field(gt=0, le=1)]
 class ResNet20Config(Strict):
     """CIFAR-form residual network of 20 layers (He et al. 2016, section 4.2) with parameter-free shortcuts."""
 
+    kind: ClassVar[str] = "images"
     name: Literal["resnet20"] = "resnet20"
 
 
 class LSTMConfig(Strict):
     """Recurrent language model of the shape of Zaremba et al. 2014: embedding, LSTM layers, linear decoder."""
 
+    kind: ClassVar[str] = "text"
     name: Literal["lstm"] = "lstm"
     embedding: PositiveInt = Field(64, description="width of the token embedding")
     hidden: PositiveInt = Field(128, description="width of each LSTM layer")
@@ -38,6 +40,7 @@ class LSTMConfig(Strict):
 class DigitsConfig(Strict):
     """scikit-learn's 1,797 handwritten digits: 8 x 8 grey images, 10 classes; ships inside the package."""
 
+    kind: ClassVar[str] = "images"
     name: Literal["digits"] = "digits"
     image_size: int = Field(8, ge=8, le=64, description="pixels a side; above 8 the images are enlarged bilinearly")
     test_fraction: float = Field(0.2, gt=0, lt=1)
@@ -47,6 +50,7 @@ class DigitsConfig(Strict):
 class PydocConfig(Strict):
     """The text of Python's own documentation topics (`pydoc_data.topics`), about 700 kB; ships with Python."""
 
+    kind: ClassVar[str] = "text"
     name: Literal["pydoc"] = "pydoc"
     vocabulary: int = Field(2000, ge=10, description="most frequent words kept; the others become <unk>")
     sequence_length: PositiveInt = Field(20, description="tokens a window: the length of truncated back-propagation")
@@ -140,10 +144,10 @@ class ExperimentConfig(Strict):
 
     @model_validator(mode="after")
     def _model_reads_data(self) -> "ExperimentConfig":
-        kinds = {"resnet20": "images", "lstm": "text", "digits": "images", "pydoc": "text"}
-        reads, is_kind = kinds[self.model.name], kinds[self.data.name]
-        if reads != is_kind:
-            raise ValueError(f"model {self.model.name} reads {reads}, but dataset {self.data.name} is {is_kind}")
+        if self.model.kind != self.data.kind:
+            raise ValueError(
+                f"model {self.model.name} reads {self.model.kind}, but dataset {self.data.name} is {self.data.kind}"
+            )
         return self
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from suite.config.experiment import variants
 from suite.errors import ConfigError
 
 
@@ -51,12 +52,8 @@ def merge(base: Any, over: Any) -> Any:
 def sentence(error: ValidationError) -> str:
     """The first of pydantic's complaints as one sentence: where, what rule, what was given."""
     first = error.errors()[0]
-    tags = {
-        "resnet20",
-        "lstm",
-        "digits",
-        "pydoc",
-    }  # pydantic names the chosen variant in the path; users never wrote it
+    # pydantic names the chosen variant in the path; users never wrote it.
+    tags = {*variants("model"), *variants("dataset")}
     place = ".".join(str(part) for part in first["loc"] if part not in tags)
     if first["type"] == "value_error":
         message = first["msg"].removeprefix("Value error, ")

@@ -3,7 +3,9 @@
 `load_dataset` reads one; all randomness is a function of the recorded seeds, the epoch and the worker.
 """
 
-from suite.config.experiment import ExperimentConfig
+from functools import lru_cache
+
+from suite.config.experiment import DigitsConfig, ExperimentConfig, PydocConfig
 from suite.data.dataset import Dataset, ImageDataset, TextDataset
 from suite.data.digits import load_digits
 from suite.data.pydoc import load_pydoc
@@ -12,7 +14,7 @@ from suite.errors import ConfigError
 
 def load_dataset(config: ExperimentConfig) -> Dataset:
     """The data of a run; refuses one too small to give every worker a batch."""
-    dataset = load_digits(config.data) if config.data.name == "digits" else load_pydoc(config.data)
+    dataset = _read(config.data)
     workers, batch = config.world.workers, config.train.batch_size
     if dataset.iterations(workers, batch) < 1:
         raise ConfigError(
@@ -20,6 +22,12 @@ def load_dataset(config: ExperimentConfig) -> Dataset:
             "take fewer workers (world.workers) or a smaller batch (train.batch_size)"
         )
     return dataset
+
+
+@lru_cache(maxsize=1)
+def _read(config: DigitsConfig | PydocConfig) -> Dataset:
+    # Kept, because a run's inputs are checked before its folder is touched and then used; nobody writes to the tensors.
+    return load_digits(config) if config.name == "digits" else load_pydoc(config)
 
 
 __all__ = ["Dataset", "ImageDataset", "TextDataset", "load_dataset"]

@@ -57,6 +57,7 @@ class Trainer:
         self.optimizer = FlatSGD(self.flat.vector, config.optimizer, self.method.lr_inside)
         self.meter = AssumptionMeter(seed, config.assumption.random_draw)
         self.recorder = Recorder(folder.parts)
+        self.data_sha256 = dataset.sha256
         self.per_epoch = dataset.iterations(world.size, config.train.batch_size)
         length = config.train.epochs * self.per_epoch
         self.total = min(length, config.train.max_iterations or length)
@@ -211,7 +212,7 @@ class Trainer:
                 self.recorder.rewind(0)
             return
         step, shared, complaints = found
-        if shared["data_sha256"] != self.dataset.sha256:
+        if shared["data_sha256"] != self.data_sha256:
             raise SuiteError(f"{step} was trained on other data than is here now; begin in another folder with --out")
         load_workers(step, self.workers)
         self.flat.vector.copy_(shared["parameters"])
@@ -242,7 +243,7 @@ class Trainer:
             self.recorder.flush(self.iteration)
         shared = {name: getattr(self, name) for name in _COUNTERS}
         shared |= {"parameters": self.flat.vector, "optimizer": self.optimizer.state_dict()}
-        shared |= {"bytes_sent": self.world.bytes_sent, "data_sha256": self.dataset.sha256}
+        shared |= {"bytes_sent": self.world.bytes_sent, "data_sha256": self.data_sha256}
         save_checkpoint(self.folder.checkpoint, self.world, self.workers, self.iteration, shared)
 
     def _write_timeline(self) -> None:
@@ -266,7 +267,7 @@ class Trainer:
         if self.world.rank == 0:
             self.recorder.finish(self.folder.path)
             facts = {
-                "parameters_sha256": sha, "data_sha256": self.dataset.sha256, "iterations": self.iteration,
+                "parameters_sha256": sha, "data_sha256": self.data_sha256, "iterations": self.iteration,
                 "iterations_an_epoch": self.per_epoch, "parameters": self.layout.size, "skipped": self.skipped,
                 "segments": len(self.exchange.plan.segments), "messages": len(self.exchange.plan.messages),
                 "dropped": self.dataset.dropped(self.world.size, self.config.train.batch_size),

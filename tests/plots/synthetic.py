@@ -68,6 +68,15 @@ class Run:
         return f"laptop/{self.experiment}/{self.method}/{self.seed}"
 
     @property
+    def keys(self) -> dict:
+        """The columns every table starts with."""
+        return {
+            "experiment": self.experiment, "title": self.title, "method": self.method,
+            "method_name": self.method_name, "label": LABELS[self.method_name], "seed": self.seed,
+            "density": self.density,
+        }  # fmt: skip
+
+    @property
     def run_id(self) -> str:
         return f"{self.address}@{self._digest[:12]}"
 
@@ -194,13 +203,7 @@ def _epochs(run: Run) -> pd.DataFrame:
     steps = epoch * (ITERATIONS // EPOCHS)
     return pd.DataFrame(
         {
-            "experiment": run.experiment,
-            "title": run.title,
-            "method": run.method,
-            "method_name": run.method_name,
-            "label": LABELS[run.method_name],
-            "seed": run.seed,
-            "density": run.density,
+            **run.keys,
             "epoch": epoch,
             "iteration": steps,
             "train_loss": loss,
@@ -221,18 +224,12 @@ def _run_row(run: Run, epochs: pd.DataFrame) -> dict:
     return {
         "run": run.address,
         "run_id": run.run_id,
-        "experiment": run.experiment,
-        "title": run.title,
-        "method": run.method,
-        "method_name": run.method_name,
-        "label": LABELS[run.method_name],
-        "seed": run.seed,
+        **run.keys,
         "model": "lstm" if run.text else "resnet20",
         "dataset": "pydoc" if run.text else "digits",
         "workers": WORKERS,
         "processes": run.processes,
         "transport": run.transport,
-        "density": run.density,
         "error_feedback": run.error_feedback,
         "lr_placement": "outside",
         "metric": own.metric.iloc[0],
