@@ -1,10 +1,22 @@
-"""Selection, payloads and compressors: pure functions with explicit state.
+"""Accumulation, selection, wire formats, payloads and compressors: pure functions with explicit state.
 
-Every compressor leaves in its input what it did not send: sent + left == accumulated, bit for bit.
+Every compressor leaves in the accumulated gradient what it did not send: sent + left == accumulated, bit for bit.
 """
 
+from suite.compress.accumulation import Accumulation
 from suite.compress.compressors import Compressor, Identity, TopK
 from suite.compress.payload import Gatherable, Summable
-from suite.compress.select import select_segments, select_topk
+from suite.compress.select import accumulate_take_topk, select_topk
+from suite.compress.wire import WireFormat
 
-__all__ = ["Compressor", "Gatherable", "Identity", "Summable", "TopK", "select_segments", "select_topk"]
+__all__ = [
+    "Accumulation",
+    "Compressor",
+    "Gatherable",
+    "Identity",
+    "Summable",
+    "TopK",
+    "WireFormat",
+    "accumulate_take_topk",
+    "select_topk",
+]

@@ -4,8 +4,10 @@ from typing import Any, Protocol
 
 import torch
 
+from suite.compress.accumulation import Accumulation
 from suite.compress.payload import Gatherable, Summable
-from suite.compress.select import select_segments
+from suite.compress.select import new_selection
+from suite.compress.wire import WireFormat
 from suite.plan import Message
 
 State = dict[str, Any]
@@ -14,8 +16,9 @@ State = dict[str, Any]
 class Compressor(Protocol):
     """Turns one message's share of an accumulated gradient into a payload.
 
-    `compress` changes `acc` [d]: it leaves there what was not sent, which becomes the residual of error feedback.
-    `state` holds everything else the compressor remembers between iterations, as tensors and plain values.
+    `compress` forms the message's share of `accumulation.acc` and leaves there what was not sent, which becomes the
+    residual of error feedback. `state` holds everything else the compressor remembers between iterations, as tensors
+    and plain values.
     """
 
     def init(self, size: int) -> State:
@@ -23,7 +26,7 @@ class Compressor(Protocol):
         ...
 
     def compress(
-        self, acc: torch.Tensor, message: Message, state: State, rng: torch.Generator
+        self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
     ) -> tuple[Summable | Gatherable, State]:
         """The payload of `message` and the new state; `rng` is the worker's own."""
         ...
@@ -36,24 +39,33 @@ class Identity:
         return {}
 
     def compress(
-        self, acc: torch.Tensor, message: Message, state: State, rng: torch.Generator
+        self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
     ) -> tuple[Summable, State]:
-        return Summable(acc[message.start : message.stop]), state
+        return Summable(accumulation.form(message.start, message.stop)), state
 
 
 class TopK:
-    """Sends each segment's k entries of largest magnitude and clears them in `acc`."""
+    """Sends each segment's k entries of largest magnitude; what the wire format rounds off them stays in `acc`."""
+
+    def __init__(self, wire: WireFormat = WireFormat()):
+        self.wire = wire
 
     def init(self, size: int) -> State:
         return {}
 
     def compress(
-        self, acc: torch.Tensor, message: Message, state: State, rng: torch.Generator
+        self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
     ) -> tuple[Gatherable, State]:
-        segments = sorted(message.segments, key=lambda s: s.start)
-        values, indices = select_segments(
-            acc[message.start : message.stop], [s.size for s in segments], [s.k for s in segments]
-        )
-        indices += message.start
-        acc.index_fill_(0, indices.long(), 0.0)
-        return Gatherable(values, indices), state
+        acc = accumulation.acc[message.start : message.stop]
+        values, indices = new_selection(message.entries, acc)
+        filled = 0
+        for segment in sorted(message.segments, key=lambda s: s.start):
+            part = slice(filled, filled + segment.k)
+            accumulation.take_topk(
+                segment.start, segment.stop, segment.k, message.start, indices[part], values[part]
+            )
+            filled += segment.k
+        sent = self.wire.round_values(values)
+        if sent is not values:
+            acc[indices.long()] = values - sent
+        return Gatherable(sent, indices, message.stop - message.start, self.wire), state

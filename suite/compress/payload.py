@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
+from suite.compress.wire import WireFormat
+
 
 @dataclass(frozen=True)
 class Summable:
@@ -25,18 +27,21 @@ class Gatherable:
 
     Attributes:
         values: float32 [k].
-        indices: int32 [k], positions in the flattened gradient, unique.
+        indices: int32 [k], positions in the message, unique and ascending.
+        span: entries of the message.
+        wire: how the two travel.
     """
 
     values: torch.Tensor
     indices: torch.Tensor
+    span: int
+    wire: WireFormat = WireFormat()
 
     def pack(self) -> torch.Tensor:
-        """One int32 buffer [2k]: the indices, then the bits of the values. 8 bytes an entry."""
-        return torch.cat([self.indices, self.values.view(torch.int32)])
+        """One int32 buffer, of the same size on every worker."""
+        return self.wire.pack(self.values, self.indices, self.span)
 
-    @staticmethod
-    def unpack(buffer: torch.Tensor) -> "Gatherable":
-        """The payload whose `pack` gave this buffer."""
-        k = buffer.numel() // 2
-        return Gatherable(buffer[k:].view(torch.float32), buffer[:k])
+    def unpack(self, buffer: torch.Tensor) -> "Gatherable":
+        """Another worker's payload for the same message, from the buffer its `pack` gave."""
+        values, indices = self.wire.unpack(buffer, self.values.numel(), self.span)
+        return Gatherable(values, indices, self.span, self.wire)

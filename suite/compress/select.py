@@ -1,17 +1,20 @@
-"""Exact top-k by magnitude, with a defined answer for ties."""
+"""Exact top-k by magnitude, with a defined answer for ties, on any device.
 
-from collections.abc import Sequence
+On a CPU `suite.compress.kernels` does it in one pass over memory; on other devices torch operations make the same choice,
+bit for bit.
+"""
 
 import numpy as np
 import torch
 
-# Clearing the sign bit of an IEEE float leaves its magnitude, and magnitudes order like their bit patterns read as
-# integers. Working on integers gives one order on every device, denormals, infinities and NaN (largest) included.
-_MAGNITUDE = 0x7FFFFFFF
+from suite.compress import kernels
+
+_MAGNITUDE = 0x7FFFFFFF  # clears the sign bit; why magnitudes are read as integers: see suite.compress.kernels
+_NOTHING = np.empty(0, np.float32)
 
 
 def select_topk(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The k entries of largest magnitude; equal magnitudes are taken by lowest index.
+    """The k entries of largest magnitude; equal magnitudes are taken by lowest index, NaN is the largest.
 
     Args:
         x: float32 vector of d elements, 1 <= d < 2**31.
@@ -23,64 +26,107 @@ def select_topk(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     Raises:
         ValueError: x is not a float32 vector, is too long for 32-bit indices, or k is out of range.
     """
-    return select_segments(x, [x.numel()], [k])
+    values, indices = new_selection(k, x)
+    if on_cpu(x):
+        kernels.select(_array(x), k, 0, False, indices.numpy(), values.numpy())
+    else:
+        _select_by_torch(x, k, 0, False, indices, values)
+    return values, indices
 
 
-def select_segments(x: torch.Tensor, sizes: Sequence[int], ks: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """`select_topk` in each of several segments that lie end to end in x; indices count from the start of x.
-
-    Args:
-        x: float32 vector of sum(sizes) elements.
-        sizes: elements of each segment.
-        ks: entries to choose in each, 1 <= k <= size.
-
-    Returns:
-        (values float32 [sum(ks)], indices int32 [sum(ks)]), by ascending index.
-    """
+def new_selection(k: int, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Room for k of x's entries: (values float32 [k], indices int32 [k]); refuses what `select_topk` refuses."""
     if x.dtype != torch.float32 or x.dim() != 1:
         raise ValueError(f"selection reads a float32 vector, not {x.dtype} of shape {tuple(x.shape)}")
     if x.numel() >= 2**31:
         raise ValueError(f"{x.numel()} elements need 64-bit indices; split the vector into messages below 2**31")
-    if sum(sizes) != x.numel():
-        raise ValueError(f"the segments hold {sum(sizes)} elements, the vector {x.numel()}")
-    for size, k in zip(sizes, ks, strict=True):
-        if not 1 <= k <= size:
-            raise ValueError(f"k must be between 1 and the number of elements {size}, not {k}")
-    magnitude = x.contiguous().view(torch.int32) & _MAGNITUDE
-    indices = (_on_cpu if x.device.type == "cpu" else _on_device)(magnitude, sizes, ks)
-    return x.index_select(0, indices), indices.to(torch.int32)
+    if not 1 <= k <= x.numel():
+        raise ValueError(f"k must be between 1 and the number of elements {x.numel()}, not {k}")
+    return x.new_empty(k), x.new_empty(k, dtype=torch.int32)
 
 
-def _on_cpu(magnitude: torch.Tensor, sizes: Sequence[int], ks: Sequence[int]) -> torch.Tensor:
-    """Thresholds by numpy's vectorised quick-select, three to ten times faster than torch.topk, then one scan."""
-    values = magnitude.numpy()
-    parts = np.split(values, np.cumsum(sizes)[:-1])
-    thresholds = np.array([_kth_largest(part, k) for part, k in zip(parts, ks, strict=True)], dtype=np.int32)
-    chosen = values > np.repeat(thresholds, sizes)
-    for part, taken, threshold, k in zip(parts, np.split(chosen, np.cumsum(sizes)[:-1]), thresholds, ks, strict=True):
-        missing = k - np.count_nonzero(taken)
-        taken[np.flatnonzero(part == threshold)[:missing]] = True
-    return torch.from_numpy(np.flatnonzero(chosen))
+def take_topk(
+    acc: torch.Tensor, k: int, offset: int, indices: torch.Tensor, values: torch.Tensor
+) -> int | torch.Tensor:
+    """`select_topk` that writes into `indices` (plus `offset`) and `values`, and clears in acc what it took.
+
+    Returns:
+        The largest magnitude in acc as bits of an integer; see `is_finite`.
+    """
+    if on_cpu(acc):
+        return kernels.select(_array(acc), k, offset, True, indices.numpy(), values.numpy())
+    return _select_by_torch(acc, k, offset, True, indices, values)
 
 
-def _kth_largest(values: np.ndarray, k: int) -> np.int32:
-    # Quick-select degrades on many equal values, and the many equal values of gradients are zeros: an embedding's rows
-    # that no word of the batch has touched yet.
-    nonzero = np.count_nonzero(values)
-    if nonzero <= k:
-        return np.int32(0)
-    if nonzero < 0.9 * values.size:
-        values = values[values != 0]
-    return np.partition(values, values.size - k)[values.size - k]
+def accumulate(
+    acc: torch.Tensor, gradient: torch.Tensor, residual: torch.Tensor | None, scale: float
+) -> int | torch.Tensor:
+    """acc = residual + scale * gradient, float32 [d], rounded after each of the two operations.
+
+    Returns:
+        The largest magnitude in acc as bits of an integer; see `is_finite`.
+    """
+    if on_cpu(acc):
+        return kernels.accumulate(_array(acc), _array(gradient), _array(residual), np.float32(scale))
+    return _accumulate_by_torch(acc, gradient, residual, scale)
 
 
-def _on_device(magnitude: torch.Tensor, sizes: Sequence[int], ks: Sequence[int]) -> torch.Tensor:
-    """The same choice with torch operations only, for accelerators."""
-    chosen, start = [], 0
-    for part, k in zip(magnitude.split(list(sizes)), ks, strict=True):
-        kth = torch.topk(part, k, sorted=False).values.min()
-        above = part > kth
-        equal = (part == kth).nonzero().flatten()[: k - int(above.sum())]
-        chosen.append(torch.cat([above.nonzero().flatten(), equal]).sort().values + start)
-        start += part.numel()
-    return torch.cat(chosen)
+def accumulate_take_topk(
+    acc: torch.Tensor,
+    gradient: torch.Tensor,
+    residual: torch.Tensor | None,
+    scale: float,
+    k: int,
+    offset: int,
+    indices: torch.Tensor,
+    values: torch.Tensor,
+) -> int | torch.Tensor:
+    """`accumulate` and `take_topk`; on a CPU in one pass that reads gradient and residual and writes acc once."""
+    if on_cpu(acc):
+        return kernels.accumulate_select(
+            _array(acc), _array(gradient), _array(residual), np.float32(scale), k, offset, indices.numpy(),
+            values.numpy(),
+        )  # fmt: skip
+    _accumulate_by_torch(acc, gradient, residual, scale)
+    return _select_by_torch(acc, k, offset, True, indices, values)
+
+
+def is_finite(largest: int | torch.Tensor) -> bool:
+    """Whether a vector has neither NaN nor infinity, from its largest magnitude. Waits for the device."""
+    return int(largest) < kernels.INFINITY
+
+
+def on_cpu(x: torch.Tensor) -> bool:
+    """Whether the kernels can read x."""
+    return x.device.type == "cpu"
+
+
+def _array(x: torch.Tensor | None) -> np.ndarray:
+    return _NOTHING if x is None else x.detach().contiguous().numpy()
+
+
+def _accumulate_by_torch(
+    acc: torch.Tensor, gradient: torch.Tensor, residual: torch.Tensor | None, scale: float
+) -> torch.Tensor:
+    # Two roundings, as in the kernels; torch's add with alpha would round once.
+    torch.mul(gradient, scale, out=acc)
+    if residual is not None:
+        acc += residual
+    return (acc.view(torch.int32) & _MAGNITUDE).max()
+
+
+def _select_by_torch(
+    acc: torch.Tensor, k: int, offset: int, clear: bool, indices: torch.Tensor, values: torch.Tensor
+) -> torch.Tensor:
+    magnitude = acc.contiguous().view(torch.int32) & _MAGNITUDE
+    largest = torch.topk(magnitude, k, sorted=False).values
+    threshold = largest.min()
+    chosen = magnitude > threshold
+    ties = (magnitude == threshold).nonzero().flatten()
+    chosen[ties[: k - int(chosen.sum())]] = True
+    found = chosen.nonzero().flatten()
+    torch.index_select(acc, 0, found, out=values)
+    torch.add(found, offset, out=indices)
+    if clear:
+        acc.index_fill_(0, found, 0.0)
+    return largest.max()

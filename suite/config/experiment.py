@@ -1,6 +1,6 @@
 """What one training run is made of. Field descriptions are the documentation of the YAML keys."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     Field,
@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from suite.config.costs import Costs
 from suite.config.strict import Strict
 
 Density = Annotated[float, Field(gt=0, le=1)]
@@ -22,6 +23,21 @@ class ResNet20Config(Strict):
 
     kind: ClassVar[str] = "images"
     name: Literal["resnet20"] = "resnet20"
+
+
+class VGG16Config(Strict):
+    """VGG-16 in its usual CIFAR form: BatchNorm after each convolution, one linear classifier; 14.7 M parameters."""
+
+    kind: ClassVar[str] = "images"
+    smallest_image: ClassVar[int] = 32
+    name: Literal["vgg16"] = "vgg16"
+
+
+class ResNet50Config(Strict):
+    """ResNet-50 in its ImageNet form (He et al. 2016, table 1), untrained: 25.6 M parameters."""
+
+    kind: ClassVar[str] = "images"
+    name: Literal["resnet50"] = "resnet50"
 
 
 class LSTMConfig(Strict):
@@ -47,6 +63,18 @@ class DigitsConfig(Strict):
     split_seed: NonNegativeInt = 0
 
 
+class SyntheticConfig(Strict):
+    """Random images with a mean a class, for benchmarks and timings; says nothing about accuracy."""
+
+    kind: ClassVar[str] = "images"
+    name: Literal["synthetic"] = "synthetic"
+    image_size: int = Field(32, ge=8, le=512, description="pixels a side")
+    channels: PositiveInt = 3
+    classes: int = Field(10, ge=2)
+    samples: PositiveInt = Field(1024, description="training images; the test images are an eighth more")
+    split_seed: NonNegativeInt = Field(0, description="draws training and test images")
+
+
 class PydocConfig(Strict):
     """The text of Python's own documentation topics (`pydoc_data.topics`), about 700 kB; ships with Python."""
 
@@ -57,6 +85,10 @@ class PydocConfig(Strict):
     max_train_tokens: PositiveInt | None = Field(None, description="cut the training text to this many tokens")
     test_fraction: float = Field(0.1, gt=0, lt=1, description="share of the topics, not of the tokens")
     split_seed: NonNegativeInt = 0
+
+
+ModelConfig = ResNet20Config | VGG16Config | ResNet50Config | LSTMConfig
+DataConfig = DigitsConfig | SyntheticConfig | PydocConfig
 
 
 class OptimizerConfig(Strict):
@@ -80,6 +112,9 @@ class WorldConfig(Strict):
     controller: Literal["gloo", "mpi"] = Field("gloo", description="Horovod's controller; mpi starts ranks by mpirun")
     threads: PositiveInt = Field(1, description="CPU threads a process; part of what makes results repeat bit for bit")
     deterministic: bool = Field(False, description="dense all-reduce sums in worker order: same bits in any placement")
+    overlap: bool = Field(
+        True, description="send messages while back-propagation goes on; the same bits with and without"
+    )
 
     @model_validator(mode="after")
     def _placement(self) -> "WorldConfig":
@@ -125,13 +160,14 @@ class AssumptionConfig(Strict):
 class ExperimentConfig(Strict):
     """One training run, complete: equal configurations give equal bits."""
 
-    model: Annotated[ResNet20Config | LSTMConfig, Field(discriminator="name")] = ResNet20Config()
-    data: Annotated[DigitsConfig | PydocConfig, Field(discriminator="name")] = DigitsConfig()
+    model: Annotated[ModelConfig, Field(discriminator="name")] = ResNet20Config()
+    data: Annotated[DataConfig, Field(discriminator="name")] = DigitsConfig()
     method: Any = Field(description="name and settings of the method: `suite list methods`")
     optimizer: OptimizerConfig = OptimizerConfig()
     world: WorldConfig = WorldConfig()
     train: TrainConfig = TrainConfig()
     assumption: AssumptionConfig = AssumptionConfig()
+    costs: Costs | None = Field(None, description="times of layers and network: what adaptive and merged plans need")
 
     @field_validator("method", mode="plain")
     @classmethod
@@ -148,6 +184,26 @@ class ExperimentConfig(Strict):
             raise ValueError(
                 f"model {self.model.name} reads {self.model.kind}, but dataset {self.data.name} is {self.data.kind}"
             )
+        smallest = getattr(self.model, "smallest_image", 0)
+        if smallest and self.data.image_size < smallest:
+            raise ValueError(
+                f"model {self.model.name} halves images five times and needs {smallest} pixels a side, not "
+                f"{self.data.image_size}; set data.image_size to {smallest} or more"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _costs_where_needed(self) -> "ExperimentConfig":
+        if self.costs is not None and self.costs.network.workers != self.world.workers:
+            raise ValueError(
+                f"costs.network is of {self.costs.network.workers} workers and the world has {self.world.workers}; "
+                "measure this world with `suite measure network` or set world.workers"
+            )
+        if self.costs is None and self.method.needs_costs:
+            raise ValueError(
+                f"method.{self.method.needs_costs} is planned from costs, and there are none; set costs.layers and "
+                "costs.network to what `suite measure layers` and `suite measure network` write"
+            )
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,5 +215,5 @@ class ExperimentConfig(Strict):
 
 def variants(section: str) -> dict[str, type[Strict]]:
     """Settings models by name of a section that has several: "model" or "dataset"."""
-    models = {"model": (ResNet20Config, LSTMConfig), "dataset": (DigitsConfig, PydocConfig)}
-    return {model.model_fields["name"].default: model for model in models[section]}
+    models = {"model": ModelConfig, "dataset": DataConfig}
+    return {model.model_fields["name"].default: model for model in get_args(models[section])}

@@ -12,14 +12,23 @@ from suite.errors import ConfigError
 
 
 def load_config(source: str, overrides: list[str] = ()) -> ExperimentConfig:
-    """Load and validate one training run.
+    """Load and validate one training run, with `read_config`'s arguments.
+
+    Raises:
+        ConfigError: the source cannot be read or describes something impossible.
+    """
+    return validate_config(read_config(source, overrides))
+
+
+def read_config(source: str, overrides: list[str] = ()) -> dict[str, Any]:
+    """The plain values of one training run, not yet validated.
 
     Args:
         source: path of a YAML file, or the address PROFILE/EXPERIMENT/METHOD/SEED of a cell in a replication.
         overrides: `a.b=value` strings; the value is read as YAML.
 
     Raises:
-        ConfigError: the source cannot be read or describes something impossible.
+        ConfigError: the source or an override cannot be read.
     """
     path = Path(source)
     if path.is_file():
@@ -31,7 +40,7 @@ def load_config(source: str, overrides: list[str] = ()) -> ExperimentConfig:
             f"there is no configuration '{source}'; give a YAML file or an address PROFILE/EXPERIMENT/METHOD/SEED "
             "such as laptop/digits/lags/0"
         )
-    return validate_config(apply_overrides(values, overrides))
+    return apply_overrides(values, overrides)
 
 
 def validate_config(values: dict[str, Any]) -> ExperimentConfig:

@@ -5,11 +5,14 @@
 
 from functools import lru_cache
 
-from suite.config.experiment import DigitsConfig, ExperimentConfig, PydocConfig
+from suite.config.experiment import DataConfig, ExperimentConfig
 from suite.data.dataset import Dataset, ImageDataset, TextDataset
 from suite.data.digits import load_digits
 from suite.data.pydoc import load_pydoc
+from suite.data.synthetic import load_synthetic
 from suite.errors import ConfigError
+
+_LOADERS = {"digits": load_digits, "synthetic": load_synthetic, "pydoc": load_pydoc}
 
 
 def load_dataset(config: ExperimentConfig) -> Dataset:
@@ -25,9 +28,9 @@ def load_dataset(config: ExperimentConfig) -> Dataset:
 
 
 @lru_cache(maxsize=1)
-def _read(config: DigitsConfig | PydocConfig) -> Dataset:
+def _read(config: DataConfig) -> Dataset:
     # Kept, because a run's inputs are checked before its folder is touched and then used; nobody writes to the tensors.
-    return load_digits(config) if config.name == "digits" else load_pydoc(config)
+    return _LOADERS[config.name](config)
 
 
 __all__ = ["Dataset", "ImageDataset", "TextDataset", "load_dataset"]

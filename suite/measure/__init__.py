@@ -1,6 +1,6 @@
 """Measuring without changing what is measured: phase times and the paper's assumption."""
 
 from suite.measure.assumption import AssumptionMeter
-from suite.measure.phases import PHASES, PhaseClock
+from suite.measure.phases import PHASES, ArrivalWatch, PhaseClock
 
-__all__ = ["PHASES", "AssumptionMeter", "PhaseClock"]
+__all__ = ["PHASES", "ArrivalWatch", "AssumptionMeter", "PhaseClock"]

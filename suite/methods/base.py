@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from suite.config.costs import Costs
 from suite.config.experiment import Density
 from suite.config.strict import Strict
-from suite.plan import Layout, Plan
+from suite.plan import Layout, Plan, merge
 
 if TYPE_CHECKING:  # torch is only needed once a run starts; validating a configuration must stay quick
     from suite.compress import Compressor
@@ -20,6 +21,22 @@ class MethodSettings(Strict):
 
     name: str
 
+    @property
+    def needs_costs(self) -> str | None:
+        """The setting that plans from the configuration's costs, None where nothing does."""
+        return None
+
+
+class WireSettings(Strict):
+    """How a sent entry travels; see suite/compress/wire.py."""
+
+    values: Literal["float32", "bfloat16"] = Field(
+        "float32", description="bfloat16: two bytes a value; what rounding takes off stays in the residual"
+    )
+    indices: Literal["int32", "compact"] = Field(
+        "int32", description="compact: one or two bytes an index, whichever takes less; the same bits arrive"
+    )
+
 
 class SparseSettings(MethodSettings):
     """Settings of the methods that send k of d entries."""
@@ -27,6 +44,7 @@ class SparseSettings(MethodSettings):
     density: Density = Field(0.001, description="rho = k / d")
     density_warmup: tuple[Density, ...] = Field((), description="densities of the first epochs, one an epoch")
     error_feedback: bool = Field(True, description="keep what was not sent and add it to the next gradient")
+    wire: WireSettings = WireSettings()
     lr_placement: Literal["outside", "inside"] = Field(
         "outside",
         description="outside: accumulate gradients and scale the average by the learning rate, as the authors' code "
@@ -36,6 +54,21 @@ class SparseSettings(MethodSettings):
     def density_at(self, epoch: int) -> float:
         """The global density in force in `epoch` (from 0)."""
         return self.density_warmup[epoch] if epoch < len(self.density_warmup) else self.density
+
+
+class LayerMessages(MethodSettings):
+    """Settings of the methods that send layer by layer."""
+
+    messages: Literal["layer", "one", "merged"] = Field(
+        "one",
+        description="layer: a message a parameter tensor, as the papers draw it; one: all in one message, which saves "
+        "start-ups where nothing overlaps; merged: neighbours share a message where `costs` predict that the iteration "
+        "gets no longer. What is selected is the same in all three",
+    )
+
+    @property
+    def needs_costs(self) -> str | None:
+        return "messages: merged" if self.messages == "merged" else super().needs_costs
 
 
 class Method(ABC):
@@ -51,8 +84,8 @@ class Method(ABC):
     interface_version: ClassVar[int] = 1
     label: ClassVar[str]
 
-    def __init__(self, settings: MethodSettings):
-        self.settings = settings
+    def __init__(self, settings: MethodSettings, costs: Costs | None = None):
+        self.settings, self.costs = settings, costs
 
     @property
     def error_feedback(self) -> bool:
@@ -66,6 +99,12 @@ class Method(ABC):
         """The global density of `epoch`, None for a method that sends everything."""
         density_at = getattr(self.settings, "density_at", None)
         return None if density_at is None else density_at(epoch)
+
+    def in_messages(self, plan: Plan, layout: Layout) -> Plan:
+        """A layer-wise plan in the messages that `settings.messages` asks for."""
+        if self.settings.messages == "merged":
+            return merge(plan, layout, self.costs)
+        return plan.merged() if self.settings.messages == "one" else plan
 
     @abstractmethod
     def plan(self, layout: Layout, epoch: int) -> Plan:

@@ -2,26 +2,28 @@
 
 from typing import Literal
 
-from suite.methods.base import Method, MethodSettings
+from suite.methods.base import LayerMessages, Method
 from suite.methods.registry import register
-from suite.plan import Layout, Plan, whole_gradient
+from suite.plan import Layout, Plan, layer_wise, whole_gradient
 
 
-class DenseSettings(MethodSettings):
-    """Dense S-SGD has no settings of its own."""
+class DenseSettings(LayerMessages):
+    """Settings of dense S-SGD: `messages: layer` is wait-free back-propagation (WFBP), `merged` is optimal MG-WFBP."""
 
     name: Literal["dense"] = "dense"
 
 
 @register
 class Dense(Method):
-    """The baseline of every comparison: one all-reduce of d entries an iteration."""
+    """The baseline of every comparison: d entries an iteration by all-reduce."""
 
     Settings = DenseSettings
     label = "Dense S-SGD"
 
     def plan(self, layout: Layout, epoch: int) -> Plan:
-        return whole_gradient(layout, density=None)
+        if self.settings.messages == "one":
+            return whole_gradient(layout, density=None)
+        return self.in_messages(layer_wise(layout, lambda name: None), layout)
 
     def compressor(self):
         from suite.compress import Identity

@@ -3,15 +3,28 @@
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from suite.config.experiment import Density
-from suite.methods.base import Method, SparseSettings
+from suite.config.strict import Strict
+from suite.methods.base import LayerMessages, Method, SparseSettings
 from suite.methods.registry import register
-from suite.plan import Layout, Plan, layer_wise
+from suite.plan import Layout, Plan, adapt, layer_wise
 
 
-class LAGSSettings(SparseSettings):
+class AdaptiveSettings(Strict):
+    """The adaptive compression ratio, planned from `costs`: c(l) = d(l) / k(l), between 1 and c_u."""
+
+    rule: Literal["later", "next"] = Field(
+        "later",
+        description="what a layer's exchange may hide behind. next: the backward time of the next layer to be "
+        "back-propagated, as the paper's formula reads; later: everything still to come that earlier messages leave, "
+        "which never predicts a longer iteration than next",
+    )
+    c_u: float = Field(1000, ge=1, description="largest ratio, and that of layers that cannot hide")
+
+
+class LAGSSettings(SparseSettings, LayerMessages):
     """Settings of LAGS-SGD."""
 
     name: Literal["lags"] = "lags"
@@ -19,11 +32,19 @@ class LAGSSettings(SparseSettings):
         {},
         description="density by parameter name or pattern ('fc.*'); the first match wins, `density` is for the rest",
     )
-    messages: Literal["layer", "one"] = Field(
-        "one",
-        description="layer: a message a layer, as the paper draws it; one: all layers in one message, which selects "
-        "the same entries and saves start-ups while nothing overlaps (our choice)",
+    adaptive: AdaptiveSettings | None = Field(
+        None, description="choose every layer's ratio from `costs`; then densities are only used for the warm-up"
     )
+
+    @model_validator(mode="after")
+    def _one_source_of_ratios(self) -> "LAGSSettings":
+        if self.adaptive and self.layer_density:
+            raise ValueError("layer_density fixes ratios that adaptive would choose; leave one of the two out")
+        return self
+
+    @property
+    def needs_costs(self) -> str | None:
+        return "adaptive" if self.adaptive else super().needs_costs
 
 
 @register
@@ -34,16 +55,19 @@ class LAGS(Method):
     label = "LAGS-SGD"
 
     def plan(self, layout: Layout, epoch: int) -> Plan:
-        warming_up = epoch < len(self.settings.density_warmup)
+        settings = self.settings
+        warming_up = epoch < len(settings.density_warmup)
 
         def density_of(name: str) -> float:
-            given = (rho for pattern, rho in self.settings.layer_density.items() if fnmatchcase(name, pattern))
-            return self.settings.density_at(epoch) if warming_up else next(given, self.settings.density)
+            given = (rho for pattern, rho in settings.layer_density.items() if fnmatchcase(name, pattern))
+            return settings.density_at(epoch) if warming_up else next(given, settings.density)
 
-        plan = layer_wise(layout, density_of)
-        return plan.merged() if self.settings.messages == "one" else plan
+        if settings.adaptive and not warming_up:
+            least = layer_wise(layout, lambda name: 1 / settings.adaptive.c_u)
+            return self.in_messages(adapt(least, layout, self.costs, settings.adaptive.rule), layout)
+        return self.in_messages(layer_wise(layout, density_of), layout)
 
     def compressor(self):
-        from suite.compress import TopK
+        from suite.compress import TopK, WireFormat
 
-        return TopK()
+        return TopK(WireFormat(**self.settings.wire.model_dump()))

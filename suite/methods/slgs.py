@@ -24,6 +24,6 @@ class SLGS(Method):
         return whole_gradient(layout, self.settings.density_at(epoch))
 
     def compressor(self):
-        from suite.compress import TopK
+        from suite.compress import TopK, WireFormat
 
-        return TopK()
+        return TopK(WireFormat(**self.settings.wire.model_dump()))

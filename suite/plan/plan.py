@@ -50,6 +50,10 @@ class Message:
         return sum(s.size if s.k is None else s.k for s in self.segments)
 
     @property
+    def is_sparse(self) -> bool:
+        return any(segment.k is not None for segment in self.segments)
+
+    @property
     def name(self) -> str:
         first, last = self.segments[0].name, self.segments[-1].name
         return first if first == last else f"{first} .. {last}"
@@ -67,7 +71,7 @@ class Plan:
 
     @property
     def is_sparse(self) -> bool:
-        return any(segment.k is not None for segment in self.segments)
+        return any(message.is_sparse for message in self.messages)
 
     @property
     def entries(self) -> int:
@@ -110,13 +114,15 @@ def whole_gradient(layout: Layout, density: float | None) -> Plan:
     return Plan((Message((Segment("gradient", 0, layout.size, k),)),))
 
 
-def layer_wise(layout: Layout, density_of: Callable[[str], float]) -> Plan:
-    """One message a parameter tensor, last layer first, each with its own k: LAGS-SGD.
+def layer_wise(layout: Layout, density_of: Callable[[str], float | None]) -> Plan:
+    """One message a parameter tensor, last layer first, each with its own k: LAGS-SGD, or layer-wise dense S-SGD.
 
     Args:
         layout: of the gradient.
-        density_of: density of a parameter tensor by name.
+        density_of: density of a parameter tensor by name; None sends it whole.
     """
-    rows = zip(layout.names, layout.offsets, layout.sizes, strict=True)
-    segments = [Segment(name, start, size, entries_kept(size, density_of(name))) for name, start, size in rows]
+    segments = []
+    for name, start, size in zip(layout.names, layout.offsets, layout.sizes, strict=True):
+        density = density_of(name)
+        segments.append(Segment(name, start, size, None if density is None else entries_kept(size, density)))
     return Plan(tuple(Message((segment,)) for segment in reversed(segments)))

@@ -17,7 +17,9 @@ from suite.record.atomic import write_text
 
 # Settings that do not change what a run computes, and those that say how far it goes: a run may be made longer. All
 # others must stay the same on resume.
-_PLACEMENT = {"world.processes", "world.transport", "world.controller", "train.checkpoint_every"}
+_PLACEMENT = {
+    "world.processes", "world.transport", "world.controller", "world.overlap", "train.checkpoint_every",
+}  # fmt: skip
 _LENGTH = {"train.epochs", "train.max_iterations"}
 
 

@@ -1,22 +1,23 @@
 """One exchange: every worker's gradient in, the same averaged update out, on all processes.
 
-Accumulate, compress, start all messages, wait, add up in worker order, divide by P. Dense, SLGS and LAGS differ only in
-the plan and the compressor their method hands over.
+Hooks hand over each gradient as back-propagation produces it. A message whose gradients are all there is accumulated,
+compressed and, by the process's last worker, sent, while back-propagation goes on. Afterwards: wait, add up in worker
+order, divide by P. Dense, SLGS and LAGS differ only in the plan and the compressor their method hands over.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
-from suite.compress import Gatherable, Summable
-from suite.measure import PhaseClock
+from suite.compress import Accumulation, Gatherable, Summable
+from suite.measure import ArrivalWatch, PhaseClock
 from suite.methods import Method
 from suite.plan import Layout, Message, Plan
 from suite.world import Worker, World
 from suite.world.transports import Pending
-
-AddUp = Callable[[Message, torch.Tensor], None]
 
 
 @dataclass
@@ -35,96 +36,163 @@ class Outcome:
 
 
 class GradientExchange:
-    """Exchanges gradients by a method's plan."""
+    """Exchanges gradients by a method's plan.
 
-    def __init__(self, method: Method, layout: Layout, world: World, clock: PhaseClock, like: torch.Tensor):
-        self.method, self.layout, self.world, self.clock = method, layout, world, clock
+    Each iteration: `begin`, then for every local worker `receiving` around its back-propagation, then `finish`, and
+    `commit` unless the iteration is skipped.
+    """
+
+    def __init__(
+        self, method: Method, layout: Layout, world: World, clock: PhaseClock, like: torch.Tensor, overlap: bool = True
+    ):
+        self.method, self.layout, self.world, self.clock, self.overlap = method, layout, world, clock, overlap
         self.compressor = method.compressor()
         self.update = torch.zeros_like(like)
+        self._receiver: int | None = None
         self.start_epoch(0)
 
     def start_epoch(self, epoch: int) -> None:
         """Take the plan in force in `epoch` (from 0)."""
         self.plan: Plan = self.method.plan(self.layout, epoch).check(self.layout)
+        carriers = [
+            [i for i, message in enumerate(self.plan.messages) if message.start < stop and start < message.stop]
+            for start, stop in zip(self.layout.offsets, [*self.layout.offsets[1:], self.layout.size], strict=True)
+        ]
+        self._carriers = carriers
+        self._parts = [sum(i in carried for carried in carriers) for i in range(len(self.plan.messages))]
 
     def init_worker(self, worker: Worker) -> None:
         """Give a new worker the compressor's initial state."""
         worker.compressor = self.compressor.init(self.layout.size)
 
-    def run(self, workers: list[Worker], lr: float, losses: list[float], stop: bool, observe: bool) -> Outcome:
-        """Exchange the workers' gradients; residuals and compressor states only change by `commit`.
+    def listen_to(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Take over the gradients of these parameters, given in the order of the layout."""
+        for number, parameter in enumerate(parameters):
+            parameter.register_post_accumulate_grad_hook(lambda p, number=number: self._take(p, number))
+
+    # -- one iteration ------------------------------------------------------------------------------------------------
+
+    def begin(self, workers: list[Worker], lr: float) -> None:
+        """Start an iteration of the local workers; `lr` enters here only under `lr_placement: inside`."""
+        self._workers = workers
+        self._accumulations = [Accumulation(self.layout, w.accumulated, w.residual) for w in workers]
+        for accumulation in self._accumulations:
+            accumulation.scale = lr if self.method.lr_inside else 1.0
+        self._states = [worker.compressor for worker in workers]
+        self._missing = [list(self._parts) for _ in workers]
+        self._payloads: list[list[Summable | Gatherable]] = [[] for _ in workers]
+        self._started: list[Pending] = []
+        self._watch = ArrivalWatch(self.clock) if self.clock.tracing else None
+
+    @contextmanager
+    def receiving(self, position: int) -> Iterator[None]:
+        """While open, gradients that appear belong to the local worker at `position`."""
+        self._receiver = position
+        try:
+            yield
+        finally:
+            self._receiver = None
+
+    def finish(self, losses: list[float], stop: bool, observe: bool) -> Outcome:
+        """Send what has not been sent, wait for everything and average.
 
         Args:
-            workers: the local ones, in order, with fresh gradients.
-            lr: learning rate in force; enters here only under `lr_placement: inside`.
-            losses: of the workers' batches, shared as column 0 of the status. Column 1 tells of a gradient that is not
-                finite, column 2 of a wish to stop.
+            losses: of the local workers' batches, shared as column 0 of the status. Column 1 tells of a gradient that
+                is not finite, column 2 of a wish to stop.
             stop: this process has been asked to stop.
             observe: also average what was accumulated, for the assumption.
         """
         clock, world = self.clock, self.world
-        with clock.phase("select", "accumulate"):
-            finite = [self._accumulate(worker, lr) for worker in workers]
-        with clock.phase("exchange", "status"):
+        for position in range(len(self._workers)):
+            self._missing[position] = [0] * len(self._parts)  # a parameter without a gradient counts as zero
+            self._send_ready(position)
+        with clock.phase("exchange", "status", traced_as="wait"):
+            finite = [accumulation.is_finite() for accumulation in self._accumulations]
             status = world.status([[loss, not ok, stop] for loss, ok in zip(losses, finite, strict=True)])
         observed = None
         if observe:
             with clock.phase("measure"):
-                observed = world.observe_sum([worker.gradient.vector for worker in workers], "observed")
-        self._states = [worker.compressor for worker in workers]
-        started = [self._start(message, workers, i) for i, message in enumerate(self.plan.messages)]
-        self.update.zero_()
-        for message, (pending, add_up) in zip(self.plan.messages, started, strict=True):
-            with clock.phase("exchange", message.name):
-                arrived = pending.wait()
+                observed = world.observe_sum(self._accumulated(), "observed")
+        with clock.phase("apply", "clear"):
+            self.update.zero_()
+        for number, message in enumerate(self.plan.messages):
+            with clock.phase("exchange", message.name, traced_as="wait"):
+                arrived = self._started[number].wait()
             with clock.phase("apply", message.name):
-                add_up(message, arrived)
-        with clock.phase("apply", "average"):
-            self.update /= world.size
-        with clock.phase("exchange", "status"):
+                self._add(message, self._payloads[0][number], arrived)
+        with clock.phase("exchange", "status", traced_as="wait"):
             rows = status.wait()
         mean = None
         if observed is not None:
             with clock.phase("measure"):
                 mean = observed.wait() / world.size
+        if self._watch is not None:
+            self._watch.close()
         return Outcome(self.update, rows, mean)
 
-    def commit(self, workers: list[Worker]) -> None:
+    def commit(self) -> None:
         """Keep what the last exchange left over: unsent entries become residuals, compressors their new states."""
-        for worker, state in zip(workers, self._states, strict=True):
+        for worker, state in zip(self._workers, self._states, strict=True):
             worker.compressor = state
             worker.keep_unsent()
 
-    def _accumulate(self, worker: Worker, lr: float) -> bool:
-        """residual + gradient, in the gradient's buffer; tells whether the result is finite."""
-        acc = worker.gradient.vector
-        if self.method.lr_inside:
-            acc *= lr
-        if worker.residual is not None:
-            acc += worker.residual.vector
-        # One fast pass: a sum is finite only if all its terms are. A sum that overflows is as good a reason to skip.
-        return bool(torch.isfinite(acc.sum()))
+    # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _start(self, message: Message, workers: list[Worker], number: int) -> tuple[Pending, AddUp]:
-        with self.clock.phase("select", message.name):
-            payloads = []
-            for i, worker in enumerate(workers):
-                payload, self._states[i] = self.compressor.compress(
-                    worker.gradient.vector, message, self._states[i], worker.rng
+    def _take(self, parameter: nn.Parameter, number: int) -> None:
+        """A gradient exists: it leaves the parameter, and messages that waited for it alone go out."""
+        if self._receiver is None:
+            return
+        self._accumulations[self._receiver].gradients[number] = parameter.grad.detach().reshape(-1)
+        parameter.grad = None
+        for message in self._carriers[number]:
+            self._missing[self._receiver][message] -= 1
+        if self.overlap:
+            self._send_ready(self._receiver)
+
+    def _send_ready(self, position: int) -> None:
+        """Compress a worker's complete messages in the plan's order; its process's last worker sends them."""
+        payloads, messages = self._payloads[position], self.plan.messages
+        worker, accumulation = self._workers[position], self._accumulations[position]
+        while len(payloads) < len(messages) and not self._missing[position][len(payloads)]:
+            number, message = len(payloads), messages[len(payloads)]
+            with self.clock.phase("select", message.name):
+                payload, self._states[position] = self.compressor.compress(
+                    accumulation, message, self._states[position], worker.rng
                 )
                 payloads.append(payload)
-        with self.clock.phase("exchange", message.name):
-            name = f"message.{number}"
-            if isinstance(payloads[0], Summable):
-                return self.world.all_reduce([payload.values for payload in payloads], name), self._place_sum
-            return self.world.all_gather([payload.pack() for payload in payloads], name), self._add_gathered
+            if position == len(self._workers) - 1:
+                with self.clock.phase("exchange", message.name, traced_as="start"):
+                    self._send(number, message)
 
-    def _add_gathered(self, message: Message, arrived: torch.Tensor) -> None:
-        """Packed payloads int32 [P, 2k], added one worker after the other: the same bits in every placement."""
+    def _send(self, number: int, message: Message) -> None:
+        payloads = [of_worker[number] for of_worker in self._payloads]
+        name = f"message.{number}"
+        if isinstance(payloads[0], Summable):
+            pending = self.world.all_reduce([payload.values for payload in payloads], name)
+        else:
+            pending = self.world.all_gather([payload.pack() for payload in payloads], name)
+        if self._watch is not None:
+            pending = pending.after(self._watch.started(message.name, pending.arrived))
+        self._started.append(pending)
+
+    def _add(self, message: Message, own: Summable | Gatherable, arrived: torch.Tensor) -> None:
+        """Average a message's share. Gathered payloads, int32 [P, n], are added one worker after the other, so that the
+        bits are the same in every placement; each is divided by P on the way."""
+        share = self.update[message.start : message.stop]
+        if isinstance(own, Summable):
+            torch.div(arrived, self.world.size, out=share)
+            return
         for buffer in arrived:
-            payload = Gatherable.unpack(buffer)
-            self.update.index_add_(0, payload.indices, payload.values)
+            payload = own.unpack(buffer)
+            share.index_add_(0, payload.indices, payload.values, alpha=1 / self.world.size)
 
-    def _place_sum(self, message: Message, arrived: torch.Tensor) -> None:
-        """Summed values of the message's share of the gradient."""
-        self.update[message.start : message.stop] = arrived
+    def _accumulated(self) -> list[torch.Tensor]:
+        """What each local worker had accumulated: what it sent put back beside what is left, which is exact."""
+        out = []
+        for worker, payloads in zip(self._workers, self._payloads, strict=True):
+            acc = worker.accumulated.clone()
+            for message, payload in zip(self.plan.messages, payloads, strict=True):
+                if isinstance(payload, Gatherable):
+                    acc[message.start : message.stop].index_add_(0, payload.indices, payload.values)
+            out.append(acc)
+        return out

@@ -44,12 +44,15 @@ class Trainer:
 
     def __init__(self, config: ExperimentConfig, folder: RunFolder, world: World, dataset: Dataset):
         self.config, self.folder, self.world, self.dataset = config, folder, world, dataset
-        self.method = build_method(config.method)
+        self.method = build_method(config.method, config.costs)
         self.task = build_task(dataset, config)
         self.flat = FlatParameters(build_model(config, dataset).to(world.device))
         self.layout = Layout(self.flat.names, self.flat.sizes)
         self.clock = PhaseClock()
-        self.exchange = GradientExchange(self.method, self.layout, world, self.clock, self.flat.vector)
+        self.exchange = GradientExchange(
+            self.method, self.layout, world, self.clock, self.flat.vector, config.world.overlap
+        )
+        self.exchange.listen_to(self.flat.parameters)
         seed = config.train.seed
         self.workers = [Worker(index, seed, self.flat, self.method.error_feedback) for index in world.local]
         for worker in self.workers:
@@ -124,11 +127,11 @@ class Trainer:
         clock, config = self.clock, self.config
         clock.restart(tracing=self.iteration == TRACED_ITERATION)
         lr = learning_rate(config.optimizer, self.world.size, epoch, number, self.per_epoch)
-        with clock.phase("compute"):
-            losses = [self._compute(worker, number) for worker in self.workers]
+        self.exchange.begin(self.workers, lr)
+        losses = [self._compute(position, number) for position in range(len(self.workers))]
         every = config.assumption.every
         observe = bool(every) and self.exchange.plan.is_sparse and self.iteration % every == 0
-        outcome = self.exchange.run(self.workers, lr, losses, bool(self.stop_signal), observe)
+        outcome = self.exchange.finish(losses, bool(self.stop_signal), observe)
         skip = bool(outcome.status[:, 1].any())
         if skip:
             self._skip()
@@ -138,7 +141,7 @@ class Trainer:
                 with clock.phase("measure"):
                     self._measure(outcome)
             with clock.phase("apply", "step"):
-                self.exchange.commit(self.workers)
+                self.exchange.commit()
                 self.optimizer.step(outcome.update, lr)
         loss = float(outcome.status[:, 0].mean())
         self.epoch_loss += loss
@@ -151,12 +154,14 @@ class Trainer:
             self._write_timeline()
         return loss, bool(outcome.status[:, 2].any())
 
-    def _compute(self, worker: Worker, number: int) -> float:
-        """Forward and backward of one worker's batch into its gradient buffer."""
-        worker.gradient.vector.zero_()
+    def _compute(self, position: int, number: int) -> float:
+        """Forward and backward of one local worker's batch; the exchange takes the gradients as they appear."""
+        worker, clock = self.workers[position], self.clock
         with worker.computing() as model:
-            loss = self.task.loss(model, worker, number)
-            loss.backward()
+            with clock.phase("compute", traced_as="forward"):
+                loss = self.task.loss(model, worker, number)
+            with clock.phase("compute", traced_as="backward"), self.exchange.receiving(position):
+                loss.backward()
         return float(loss.detach())
 
     def _skip(self) -> None:

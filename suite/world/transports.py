@@ -1,16 +1,28 @@
 """What carries messages between processes. All three start a collective and give back a handle to wait on."""
 
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
 
+_NAP_SECONDS = 50e-6
+
 
 class Pending:
-    """A started collective; `wait` gives its result and may be called once."""
+    """A started collective.
 
-    def __init__(self, wait: Callable[[], torch.Tensor]):
-        self.wait = wait
+    Attributes:
+        wait: gives its result; may be called once.
+        arrived: tells, without waiting, whether the result is there.
+    """
+
+    def __init__(self, wait: Callable[[], torch.Tensor], arrived: Callable[[], bool] = lambda: True):
+        self.wait, self.arrived = wait, arrived
+
+    def after(self, first: Callable[[], None]) -> "Pending":
+        """The same collective, whose `wait` does something else first."""
+        return Pending(lambda: (first(), self.wait())[1], self.arrived)
 
 
 class Transport(Protocol):
@@ -65,12 +77,19 @@ class HorovodTransport:
         self.rank, self.size = hvd.rank(), hvd.size()
 
     def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
-        handle = self._hvd.allreduce_async_(tensor, op=self._hvd.Sum, name=name)
-        return Pending(lambda: self._hvd.synchronize(handle))
+        return self._pending(self._hvd.allreduce_async_(tensor, op=self._hvd.Sum, name=name))
 
     def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
-        handle = self._hvd.allgather_async(tensor, name=name)
-        return Pending(lambda: self._hvd.synchronize(handle))
+        return self._pending(self._hvd.allgather_async(tensor, name=name))
+
+    def _pending(self, handle: int) -> Pending:
+        def wait() -> torch.Tensor:
+            # Horovod's own wait keeps a core busy, which its other ranks and its own background thread may need.
+            while not self._hvd.poll(handle):
+                time.sleep(_NAP_SECONDS)
+            return self._hvd.synchronize(handle)
+
+        return Pending(wait, lambda: self._hvd.poll(handle))
 
     def gather_objects(self, value: Any) -> list[Any]:
         return self._hvd.allgather_object(value)
@@ -102,7 +121,7 @@ class TorchTransport:
             work.wait()
             return result
 
-        return Pending(wait)
+        return Pending(wait, work.is_completed)
 
     def gather_objects(self, value: Any) -> list[Any]:
         out: list[Any] = [None] * self.size

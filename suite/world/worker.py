@@ -36,20 +36,12 @@ class FlatParameters:
         return [part.view(p.shape) for part, p in zip(vector.split(list(self.sizes)), self.parameters, strict=True)]
 
 
-class GradientBuffer:
-    """A flat gradient [d] and its views in the shapes of the parameters."""
-
-    def __init__(self, flat: FlatParameters):
-        self.vector = torch.zeros_like(flat.vector)
-        self.views = flat.views(self.vector)
-
-
 class Worker:
     """State of logical worker `index`; only what is in `state_dict` may influence training.
 
     Attributes:
-        gradient: where back-propagation writes; after accumulation it holds residual + gradient.
-        residual: error-feedback memory, None for methods without it.
+        accumulated: float32 [d]; during an exchange residual + gradient, after it what was not sent.
+        residual: float32 [d], error-feedback memory; None for methods without it.
         buffers: BatchNorm statistics by dotted name.
         hidden: recurrent state, None where the model has none or an epoch begins.
         compressor: what the method's compressor remembers.
@@ -60,8 +52,8 @@ class Worker:
     def __init__(self, index: int, seed: int, flat: FlatParameters, with_residual: bool):
         self.index = index
         self.flat = flat
-        self.gradient = GradientBuffer(flat)
-        self.residual = GradientBuffer(flat) if with_residual else None
+        self.accumulated = torch.zeros_like(flat.vector)
+        self.residual = torch.zeros_like(flat.vector) if with_residual else None
         self.buffers = {name: buffer.clone() for name, buffer in flat.model.named_buffers()}
         self.hidden: tuple[torch.Tensor, ...] | None = None
         self.compressor: dict[str, Any] = {}
@@ -75,13 +67,13 @@ class Worker:
 
     @contextmanager
     def computing(self) -> Iterator[nn.Module]:
-        """The process's model dressed as this worker's: its statistics, its gradient, its random numbers."""
+        """The process's model dressed as this worker's: its statistics, its random numbers, no gradients."""
         model = self.flat.model
         for name, buffer in self.buffers.items():
             owner, _, key = name.rpartition(".")
             model.get_submodule(owner)._buffers[key] = buffer
-        for parameter, view in zip(self.flat.parameters, self.gradient.views, strict=True):
-            parameter.grad = view
+        for parameter in self.flat.parameters:
+            parameter.grad = None
         self._before = (self.hidden, {name: buffer.clone() for name, buffer in self.buffers.items()})
         generators = torch.cuda if self._on_gpu else torch
         outside = generators.get_rng_state()
@@ -93,9 +85,9 @@ class Worker:
             generators.set_rng_state(outside)
 
     def keep_unsent(self) -> None:
-        """Make what the compressor left in the gradient buffer the new residual, by swapping the two buffers."""
+        """Make what was not sent the new residual, by swapping the two buffers."""
         if self.residual is not None:
-            self.gradient, self.residual = self.residual, self.gradient
+            self.accumulated, self.residual = self.residual, self.accumulated
 
     def forget_batch(self) -> None:
         """Undo what the last `computing` did to statistics and hidden state: its gradient is not used."""
@@ -107,7 +99,7 @@ class Worker:
         """Plain tensors and values; loads with torch's safe default."""
         return {
             "index": self.index,
-            "residual": None if self.residual is None else self.residual.vector.clone(),
+            "residual": None if self.residual is None else self.residual.clone(),
             "buffers": {name: buffer.clone() for name, buffer in self.buffers.items()},
             "hidden": None if self.hidden is None else [h.clone() for h in self.hidden],
             "compressor": self.compressor,
@@ -118,7 +110,7 @@ class Worker:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`'s values."""
         if self.residual is not None:
-            self.residual.vector.copy_(state["residual"])
+            self.residual.copy_(state["residual"])
         for name, buffer in self.buffers.items():
             buffer.copy_(state["buffers"][name])
         self.hidden = None if state["hidden"] is None else tuple(state["hidden"])

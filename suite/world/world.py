@@ -38,7 +38,7 @@ class World:
         return self._gather(contributions, name)
 
     def all_reduce(self, contributions: list[torch.Tensor], name: str) -> Pending:
-        """Start summing one [n] tensor a worker; the result is [n]."""
+        """Start summing one [n] tensor a worker; the result is [n]. The contributions may be overwritten."""
         self.bytes_sent += 2 * (self.size - 1) / self.size * contributions[0].nbytes
         return self._sum(contributions, name)
 
@@ -60,13 +60,16 @@ class World:
     def _sum(self, contributions: list[torch.Tensor], name: str) -> Pending:
         if self.deterministic and self.processes > 1:
             pending = self._gather(contributions, name)
-            return Pending(lambda: _in_order(pending.wait()))
+            return Pending(lambda: _in_order(pending.wait()), pending.arrived)
         return self.transport.all_reduce(_in_order(contributions), name)
 
 
 def _in_order(contributions: Any) -> torch.Tensor:
-    """Sum over the first dimension, strictly one after the other: floating-point addition is not associative."""
-    total = contributions[0].clone()
+    """Sum over the first dimension, strictly one after the other: floating-point addition is not associative.
+
+    May overwrite the first contribution.
+    """
+    total = contributions[0]
     for contribution in contributions[1:]:
         total += contribution
     return total

@@ -66,10 +66,10 @@ def test_the_recorded_delta_follows_from_saved_tensors(tiny, tmp_path, method: s
     saved: list[tuple[torch.Tensor, torch.Tensor]] = []
     compress = run.exchange.compressor.compress
 
-    def saving(acc, message, state, rng):
-        before = acc.clone()
-        payload, state = compress(acc, message, state, rng)
-        sent = torch.zeros_like(acc).index_add_(0, payload.indices, payload.values)
+    def saving(accumulation, message, state, rng):
+        before = accumulation.residual + torch.cat(accumulation.gradients)
+        payload, state = compress(accumulation, message, state, rng)
+        sent = torch.zeros_like(before).index_add_(0, payload.indices, payload.values)
         saved.append((before, sent))
         return payload, state
 

@@ -6,6 +6,7 @@ import torch
 from suite.config.experiment import OptimizerConfig
 from suite.data import TextDataset, load_dataset
 from suite.models import build_model
+from suite.plan import Layout
 from suite.train.optimizer import FlatSGD
 from suite.world.transports import Pending, VirtualTransport
 from training import parameters_after, trainer
@@ -21,7 +22,7 @@ def assert_bits(a: torch.Tensor, b: torch.Tensor) -> None:
 def test_sending_everything_is_dense(tiny, tmp_path, name: str):
     run = trainer(tiny(method={"name": name, "density": 1.0}), tmp_path / "sparse")
     run.run()
-    assert all(not worker.residual.vector.any() for worker in run.workers)
+    assert all(not worker.residual.any() for worker in run.workers)
     torch.testing.assert_close(
         run.flat.vector, parameters_after(tiny(method="dense"), tmp_path / "dense"), rtol=1e-5, atol=1e-6
     )
@@ -30,8 +31,8 @@ def test_sending_everything_is_dense(tiny, tmp_path, name: str):
 def test_lags_with_one_layer_is_slgs(tiny, tmp_path, monkeypatch):
     slgs = parameters_after(tiny(method={"name": "slgs", "density": 0.05}), tmp_path / "slgs")
     one_layer = trainer(tiny(method={"name": "lags", "density": 0.05}), tmp_path / "lags")
-    layout = one_layer.layout
-    monkeypatch.setattr(one_layer.exchange, "layout", type(layout)(("all",), (layout.size,)))
+    real, whole = one_layer.method.plan, Layout(("all",), (one_layer.layout.size,))
+    monkeypatch.setattr(one_layer.method, "plan", lambda layout, epoch: real(whole, epoch))
     one_layer.run()
     assert_bits(one_layer.flat.vector, slgs)
 
@@ -85,19 +86,24 @@ def test_workers_are_shards_of_one_big_batch(tiny, tmp_path):
 def test_mass_is_conserved_over_workers(tiny, tmp_path, name: str):
     """sum_p accumulated_p == P * update + sum_p residual_p, each worker's part bit for bit."""
     run = trainer(tiny(method={"name": name, "density": 0.05}, train={"max_iterations": 3}), tmp_path)
-    seen = []
-    real = run.exchange.run
+    seen, gradients = [], {}
+    real, taking = run.exchange.finish, run.exchange._take
 
-    def watching(workers, lr, losses, stop, observe):
-        before = [worker.residual.vector + worker.gradient.vector for worker in workers]
-        outcome = real(workers, lr, losses, stop, observe)
-        left = [worker.gradient.vector for worker in workers]
+    def collecting(parameter, number):
+        gradients.setdefault(run.exchange._receiver, {})[number] = parameter.grad.detach().reshape(-1).clone()
+        taking(parameter, number)
+
+    def watching(*arguments):
+        flat = [torch.cat([gradients[i][n] for n in sorted(gradients[i])]) for i in range(len(run.workers))]
+        before = [worker.residual + gradient for worker, gradient in zip(run.workers, flat, strict=True)]
+        outcome = real(*arguments)
+        left = [worker.accumulated for worker in run.workers]
         for accumulated, rest in zip(before, left, strict=True):
             assert_bits(torch.where(rest == 0, accumulated, rest), accumulated)
         seen.append((sum(b.double() for b in before), sum(r.double() for r in left), outcome.update.double().clone()))
         return outcome
 
-    run.exchange.run = watching
+    run.exchange.finish, run.exchange._take = watching, collecting
     run.run()
     assert len(seen) == 3
     for accumulated, left, update in seen:

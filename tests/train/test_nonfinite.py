@@ -12,15 +12,14 @@ from training import summary_of, trainer
 
 def poison(run, iterations: set[int], value: float, worker: int = 2) -> None:
     """Put a bad number into one worker's gradient in some iterations (counted from 1)."""
-    real = run._compute
+    real = run.exchange._take
 
-    def compute(this, number):
-        loss = real(this, number)
-        if this.index == worker and run.iteration in iterations:
-            this.gradient.vector[5] = value
-        return loss
+    def take(parameter, number):
+        if run.exchange._receiver == worker and run.iteration in iterations and number == 1:
+            parameter.grad.view(-1)[-1] = value
+        real(parameter, number)
 
-    run._compute = compute
+    run.exchange._take = take
 
 
 @pytest.mark.parametrize("method", ["dense", "slgs", "lags"])
@@ -33,7 +32,7 @@ def test_all_skip_and_residuals_stay(tiny, tmp_path, method: str, value: float):
 
     def iterate(epoch, number):
         result = real(epoch, number)
-        residuals = [None if w.residual is None else w.residual.vector.clone() for w in run.workers]
+        residuals = [None if w.residual is None else w.residual.clone() for w in run.workers]
         states[run.iteration] = (run.flat.vector.clone(), residuals, [w.hidden[0].clone() for w in run.workers])
         return result
 

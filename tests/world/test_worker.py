@@ -12,10 +12,10 @@ def model_with_dropout() -> nn.Module:
 
 
 def step(worker: Worker, x: torch.Tensor) -> torch.Tensor:
-    worker.gradient.vector.zero_()
     with worker.computing() as model:
         model(x).square().sum().backward()
-    return worker.gradient.vector.clone()
+    torch.cat([parameter.grad.flatten() for parameter in model.parameters()], out=worker.accumulated)
+    return worker.accumulated.clone()
 
 
 def test_a_workers_numbers_do_not_depend_on_its_neighbours():
@@ -46,11 +46,11 @@ def test_state_goes_round_trip():
     worker.keep_unsent()
     other.load_state_dict(worker.state_dict())
     assert torch.equal(step(worker, x), step(other, x))
-    assert torch.equal(worker.residual.vector, other.residual.vector) and worker.residual.vector.any()
+    assert torch.equal(worker.residual, other.residual) and worker.residual.any()
 
 
 def test_keeping_is_a_swap_without_copying():
     worker = Worker(0, 0, FlatParameters(model_with_dropout()), True)
-    gradient, residual = worker.gradient, worker.residual
+    accumulated, residual = worker.accumulated, worker.residual
     worker.keep_unsent()
-    assert worker.residual is gradient and worker.gradient is residual
+    assert worker.residual is accumulated and worker.accumulated is residual

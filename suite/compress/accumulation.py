@@ -1,0 +1,70 @@
+"""What a worker could send: residual + gradient, formed when a message needs it."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+import torch
+
+from suite.compress.select import accumulate, accumulate_take_topk, is_finite, take_topk
+from suite.plan import Layout
+
+
+class Accumulation:
+    """One worker's acc = residual + scale * gradient over one iteration.
+
+    Gradients arrive tensor by tensor while back-propagation goes on; each part of acc is formed once, by the message
+    that carries it. The residual is only read: an iteration that is skipped leaves it as it was.
+
+    Attributes:
+        acc: float32 [d]; a part holds what was accumulated once formed, and after compression what was not sent.
+        residual: float32 [d], or None without error feedback.
+        gradients: by parameter: a flat tensor, or None where back-propagation gave none, which counts as zero.
+        scale: the learning rate under `lr_placement: inside`, else 1.
+    """
+
+    def __init__(self, layout: Layout, acc: torch.Tensor, residual: torch.Tensor | None):
+        self.acc, self.residual = acc, residual
+        self.gradients: list[torch.Tensor | None] = [None] * len(layout.sizes)
+        self.scale = 1.0
+        self._bounds = [*layout.offsets, layout.size]
+        self._largest: list[int | torch.Tensor] = []
+
+    def form(self, start: int, stop: int) -> torch.Tensor:
+        """Accumulate entries start to stop; returns the view of them in `acc`."""
+        for first, end, gradient in self._pieces(start, stop):
+            part, residual = self.acc[first:end], self._residual(first, end)
+            if gradient is not None:
+                self._largest.append(accumulate(part, gradient, residual, self.scale))
+            elif residual is not None:
+                part.copy_(residual)
+            else:
+                part.zero_()
+        return self.acc[start:stop]
+
+    def take_topk(self, start: int, stop: int, k: int, offset: int, indices: torch.Tensor, values: torch.Tensor) -> None:
+        """Accumulate entries start to stop and move the k largest out of `acc`; their positions count from `offset`."""
+        first, end, gradient = next(self._pieces(start, stop))
+        if end == stop and gradient is not None:
+            part, residual = self.acc[start:stop], self._residual(start, stop)
+            taken = accumulate_take_topk(
+                part, gradient, residual, self.scale, k, start - offset, indices, values
+            )
+        else:
+            taken = take_topk(self.form(start, stop), k, start - offset, indices, values)
+        self._largest.append(taken)
+
+    def is_finite(self) -> bool:
+        """Whether everything formed was finite. Waits for the device."""
+        return all(is_finite(largest) for largest in self._largest)
+
+    def _residual(self, start: int, stop: int) -> torch.Tensor | None:
+        return None if self.residual is None else self.residual[start:stop]
+
+    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, torch.Tensor | None]]:
+        """The entries cut where one parameter tensor ends and the next begins: (start, stop, gradient)."""
+        number = bisect_right(self._bounds, start) - 1
+        while start < stop:
+            end, gradient = min(self._bounds[number + 1], stop), self.gradients[number]
+            offset = self._bounds[number]
+            yield start, end, None if gradient is None else gradient[start - offset : end - offset]
+            start, number = end, number + 1

@@ -1,0 +1,136 @@
+"""What an iteration is made of, in seconds: layers on this device and collectives on this network.
+
+Measured by `suite measure layers` and `suite measure network`, or written by hand from published fits. Plans that adapt
+ratios or merge messages, and every predicted timeline, are computed from these.
+"""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
+
+from suite.config.strict import Strict, nearest
+from suite.errors import ConfigError
+
+
+class LayerCost(Strict):
+    """One parameter tensor, in seconds an iteration of one worker."""
+
+    name: str = Field(description="of the parameter tensor")
+    backward: NonNegativeFloat = Field(description="seconds of back-propagation that end when its gradient exists")
+    select: NonNegativeFloat = Field(0.0, description="seconds to accumulate its gradient and choose what is sent")
+
+
+class LayerCosts(Strict):
+    """Times of one model on one device."""
+
+    forward: NonNegativeFloat = Field(description="seconds of the whole forward pass")
+    layers: tuple[LayerCost, ...] = Field(min_length=1, description="in the model's order, as named_parameters()")
+    source: str = Field("", description="where the times come from")
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "LayerCosts":
+        names = [layer.name for layer in self.layers]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"layer '{twice}' has two times; give every parameter tensor one")
+        return self
+
+    @property
+    def backward(self) -> float:
+        """Seconds of the whole backward pass."""
+        return sum(layer.backward for layer in self.layers)
+
+    @property
+    def select(self) -> float:
+        """Seconds to select from every layer."""
+        return sum(layer.select for layer in self.layers)
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse times of another model: `names` are the model's parameter tensors in its order; ConfigError."""
+        names, own = tuple(names), tuple(layer.name for layer in self.layers)
+        if own == names:
+            return
+        missing = [name for name in names if name not in set(own)]
+        if missing:
+            what = f"lacks the model's layer '{missing[0]}'"
+        elif len(own) > len(names):
+            extra = next(name for name in own if name not in set(names))
+            what = f"has a layer '{extra}' that the model lacks; {nearest(extra, names)}"
+        else:
+            what = "has the model's layers in another order"
+        raise ConfigError(f"costs.layers {what}; measure this model with `suite measure layers`")
+
+
+class LinearCost(Strict):
+    """Time of one collective in a fixed world, as a line over the bytes that one worker contributes."""
+
+    start: NonNegativeFloat = Field(description="seconds of an empty one")
+    per_byte: NonNegativeFloat = Field(description="seconds a byte of the buffer that one worker hands in")
+
+    def seconds(self, size: float) -> float:
+        """Seconds of a collective to which every worker contributes `size` bytes."""
+        return self.start + self.per_byte * size
+
+
+class NetworkCosts(Strict):
+    """Collectives among a fixed number of workers."""
+
+    workers: PositiveInt
+    all_gather: LinearCost
+    all_reduce: LinearCost
+    source: str = Field("", description="where the fit comes from")
+
+
+class LinkCosts(Strict):
+    """A network of equal links, from which the collectives follow by the usual models.
+
+    alpha is the latency of one message between two workers, and every step of a collective pays it once: an all-gather
+    by recursive doubling has ceil(log2 P) steps and moves (P-1) times a worker's bytes, a ring all-reduce has 2(P-1)
+    steps and moves 2(P-1)/P times its bytes. A fit of a whole collective has all its steps in its constant: divide by
+    their number to get alpha, or give the fitted line itself as `all_gather` or `all_reduce`.
+    """
+
+    workers: PositiveInt
+    alpha: NonNegativeFloat = Field(description="seconds of latency a step")
+    bandwidth: PositiveFloat = Field(description="of each worker's link, in bit/s")
+    source: str = ""
+
+    def network(self) -> NetworkCosts:
+        """The lines of both collectives."""
+        workers, byte = self.workers, 8 / self.bandwidth
+        steps = math.ceil(math.log2(workers))
+        return NetworkCosts(
+            workers=workers,
+            all_gather=LinearCost(start=self.alpha * steps, per_byte=(workers - 1) * byte),
+            all_reduce=LinearCost(start=2 * (workers - 1) * self.alpha, per_byte=2 * (workers - 1) / workers * byte),
+            source=self.source or f"links of {self.bandwidth / 1e9:g} Gb/s with {self.alpha:g} s a step",
+        )
+
+
+class Costs(Strict):
+    """Everything a prediction needs. Each part may be given as the path of a YAML file that holds it.
+
+    A path is read when the configuration is, so that a run folder's config.yaml holds the numbers themselves.
+    """
+
+    layers: LayerCosts
+    network: NetworkCosts = Field(description="lines of the collectives, or workers, alpha and bandwidth of a link")
+
+    @field_validator("layers", "network", mode="before")
+    @classmethod
+    def _from_file(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            from suite.config.values import read_yaml  # reads settings models to word refusals, so comes after this
+
+            return read_yaml(Path(value))
+        return value
+
+    @field_validator("network", mode="before")
+    @classmethod
+    def _from_link(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.keys() & {"alpha", "bandwidth"}:
+            return LinkCosts.model_validate(value).network()
+        return value
