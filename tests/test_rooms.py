@@ -10,17 +10,19 @@ from helpers import ROOT
 
 MAY_IMPORT = {
     "config": {"methods"},  # each method brings its settings: looked up late, see suite/config/experiment.py
-    "plan": set(),
+    "timeline": {"config"},
+    "plan": {"config", "timeline"},
     "compress": {"plan"},
     "world": {"config"},
     "methods": {"config", "plan", "compress"},
     "data": {"config"},
     "models": {"config", "data"},
-    "measure": {"plan"},
+    "measure": {"config", "plan", "compress", "world", "record"},
     "record": {"config"},
     "claims": {"config", "record"},
     "report": {"config", "record"},
     "train": {"config", "plan", "compress", "world", "methods", "models", "data", "measure", "record"},
+    "bench": {"config", "plan", "compress", "world", "methods", "models", "data", "measure", "record", "train"},
 }
 
 

@@ -67,7 +67,7 @@ def _judge_check(check: Check, tables: Tables) -> dict[str, Any]:
         "spread": float(values.std(ddof=1)) if len(values) > 1 else None, "interval": None, "held": None,
     }  # fmt: skip
     if not len(values):
-        return entry | {"reason": f"no finished runs of experiment {check.experiment}"}
+        return entry | {"reason": f"no finished runs of experiment {check.experiment} measured it"}
     if entry["seeds"] < MIN_SEEDS:
         return entry | {"reason": f"{entry['seeds']} seeds, at least {MIN_SEEDS} are needed"}
     low, high = _interval(values.to_numpy())

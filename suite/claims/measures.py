@@ -40,6 +40,9 @@ def values_by_seed(check: Check, tables: Tables) -> tuple[pd.Series, list[str]]:
     ours = _runs_of(check.method, check, tables)
     if check.measure == "delta_share":
         return _delta_share(check, tables) * check.scale, list(ours["run_id"])
+    if check.measure == "hidden_share":
+        ours = ours.dropna(subset="hidden_share")
+        return ours["hidden_share"] * check.scale, list(ours["run_id"])
     both = ours.join(_runs_of(check.against, check, tables).add_suffix("_against"), how="inner")
     first, second = both["final"], both["final_against"]
     values = first - second if check.measure == "difference" else first / second
@@ -49,7 +52,7 @@ def values_by_seed(check: Check, tables: Tables) -> tuple[pd.Series, list[str]]:
 def _runs_of(method: str, check: Check, tables: Tables) -> pd.DataFrame:
     runs = tables.runs
     return runs[(runs["experiment"] == check.experiment) & (runs["method"] == method)].set_index("seed")[
-        ["final", "run_id"]
+        ["final", "hidden_share", "run_id"]
     ]
 
 

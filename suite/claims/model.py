@@ -19,9 +19,10 @@ class Check(Strict):
     """
 
     name: str
-    measure: Literal["difference", "ratio", "delta_share"] = Field(
+    measure: Literal["difference", "ratio", "delta_share", "hidden_share"] = Field(
         description="difference or ratio of the final metric of `method` and `against`, paired by seed; delta_share: "
-        "share of the delta values of `method` that are at most 1"
+        "share of the delta values of `method` that are at most 1; hidden_share: share of the traced iteration's "
+        "exchange, all processes together, that back-propagation covers"
     )
     experiment: str
     method: str
@@ -37,7 +38,7 @@ class Check(Strict):
 
     @model_validator(mode="after")
     def _complete(self) -> "Check":
-        if self.measure != "delta_share" and self.against is None:
+        if self.measure in ("difference", "ratio") and self.against is None:
             raise ValueError(f"check '{self.name}' compares two methods and needs 'against'")
         if self.low is None and self.high is None:
             raise ValueError(f"check '{self.name}' needs a bound: low, high or both")

@@ -6,7 +6,7 @@ import traceback
 
 import typer
 
-from suite.cli import inspect, results, train
+from suite.cli import bench, inspect, measure, plan, predict, results, train
 from suite.errors import SuiteError
 
 app = typer.Typer(
@@ -25,7 +25,7 @@ def options(debug: bool = typer.Option(False, "--debug", help="Show Python's tra
         os.environ["SUITE_DEBUG"] = "1"
 
 
-for module in (train, inspect, results):
+for module in (train, plan, predict, inspect, measure, bench, results):
     module.register(app)
 
 

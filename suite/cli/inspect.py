@@ -1,11 +1,9 @@
-"""Commands that look without training: list, plan, doctor."""
+"""Commands that look without training: list, doctor."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import typer
-
-from suite.cli.train import ConfigArgument, SetOption
 
 
 class Kind(StrEnum):
@@ -21,7 +19,6 @@ class Kind(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command("list")(list_)
-    app.command()(plan)
     app.command()(doctor)
 
 
@@ -54,36 +51,6 @@ def _listing(what: Kind, profile: str) -> list[tuple[str, str]]:
 
 def _summary(docstring: str) -> str:
     return " ".join(docstring.split("\n\n")[0].split())
-
-
-def plan(config: ConfigArgument, set_: SetOption = None) -> None:
-    """Show what one worker would send in an iteration of CONFIG: segments, k, messages, bytes."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from suite.config import load_config
-    from suite.data import load_dataset
-    from suite.methods import build_method
-    from suite.models import build_model
-    from suite.plan import Layout
-
-    experiment = load_config(config, set_ or [])
-    named = list(build_model(experiment, load_dataset(experiment)).named_parameters())
-    layout = Layout(tuple(name for name, _ in named), tuple(p.numel() for _, p in named))
-    plan = build_method(experiment.method).plan(layout, epoch=len(getattr(experiment.method, "density_warmup", ())))
-    table = Table(
-        "message", "segment", "entries d", "sent k", "density", title=f"{experiment.method.name}: one iteration"
-    )
-    for number, message in enumerate(plan.messages):
-        for segment in message.segments:
-            k = segment.size if segment.k is None else segment.k
-            table.add_row(str(number), segment.name, f"{segment.size:,}", f"{k:,}", f"{k / segment.size:.4g}")
-    workers = experiment.world.workers
-    sent = (workers - 1) * 8 * plan.entries if plan.is_sparse else 2 * (workers - 1) / workers * 4 * plan.entries
-    how = "all-gather of 8 bytes an entry" if plan.is_sparse else "ring all-reduce of 4 bytes an entry"
-    Console().print(table)
-    print(f"{len(plan.messages)} messages, {plan.entries:,} of {layout.size:,} entries;")
-    print(f"one of {workers} workers puts {sent / 1e6:.3f} MB on the wire ({how})")
 
 
 def doctor() -> None:

@@ -41,14 +41,14 @@ class Accumulation:
                 part.zero_()
         return self.acc[start:stop]
 
-    def take_topk(self, start: int, stop: int, k: int, offset: int, indices: torch.Tensor, values: torch.Tensor) -> None:
+    def take_topk(
+        self, start: int, stop: int, k: int, offset: int, indices: torch.Tensor, values: torch.Tensor
+    ) -> None:
         """Accumulate entries start to stop and move the k largest out of `acc`; their positions count from `offset`."""
         first, end, gradient = next(self._pieces(start, stop))
         if end == stop and gradient is not None:
             part, residual = self.acc[start:stop], self._residual(start, stop)
-            taken = accumulate_take_topk(
-                part, gradient, residual, self.scale, k, start - offset, indices, values
-            )
+            taken = accumulate_take_topk(part, gradient, residual, self.scale, k, start - offset, indices, values)
         else:
             taken = take_topk(self.form(start, stop), k, start - offset, indices, values)
         self._largest.append(taken)

@@ -61,9 +61,7 @@ class TopK:
         filled = 0
         for segment in sorted(message.segments, key=lambda s: s.start):
             part = slice(filled, filled + segment.k)
-            accumulation.take_topk(
-                segment.start, segment.stop, segment.k, message.start, indices[part], values[part]
-            )
+            accumulation.take_topk(segment.start, segment.stop, segment.k, message.start, indices[part], values[part])
             filled += segment.k
         sent = self.wire.round_values(values)
         if sent is not values:

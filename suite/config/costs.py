@@ -111,7 +111,7 @@ class LinkCosts(Strict):
 
 
 class Costs(Strict):
-    """Everything a prediction needs. Each part may be given as the path of a YAML file that holds it.
+    """Everything a prediction needs. The whole or a part may be given as the path of a YAML file that holds it.
 
     A path is read when the configuration is, so that a run folder's config.yaml holds the numbers themselves.
     """
@@ -119,14 +119,15 @@ class Costs(Strict):
     layers: LayerCosts
     network: NetworkCosts = Field(description="lines of the collectives, or workers, alpha and bandwidth of a link")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_from_file(cls, value: Any) -> Any:
+        return _read(value)
+
     @field_validator("layers", "network", mode="before")
     @classmethod
-    def _from_file(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            from suite.config.values import read_yaml  # reads settings models to word refusals, so comes after this
-
-            return read_yaml(Path(value))
-        return value
+    def _part_from_file(cls, value: Any) -> Any:
+        return _read(value)
 
     @field_validator("network", mode="before")
     @classmethod
@@ -134,3 +135,12 @@ class Costs(Strict):
         if isinstance(value, dict) and value.keys() & {"alpha", "bandwidth"}:
             return LinkCosts.model_validate(value).network()
         return value
+
+
+def _read(value: Any) -> Any:
+    """What the YAML file at a path holds; anything but a path as it is."""
+    if not isinstance(value, str):
+        return value
+    from suite.config.values import read_yaml  # reads settings models to word refusals, so comes after this
+
+    return read_yaml(Path(value))

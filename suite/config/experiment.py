@@ -67,6 +67,7 @@ class SyntheticConfig(Strict):
     """Random images with a mean a class, for benchmarks and timings; says nothing about accuracy."""
 
     kind: ClassVar[str] = "images"
+    tells_accuracy: ClassVar[bool] = False
     name: Literal["synthetic"] = "synthetic"
     image_size: int = Field(32, ge=8, le=512, description="pixels a side")
     channels: PositiveInt = 3
@@ -202,7 +203,8 @@ class ExperimentConfig(Strict):
         if self.costs is None and self.method.needs_costs:
             raise ValueError(
                 f"method.{self.method.needs_costs} is planned from costs, and there are none; set costs.layers and "
-                "costs.network to what `suite measure layers` and `suite measure network` write"
+                "costs.network to what `suite measure layers` and `suite measure network` write, or costs to the "
+                "costs.yaml of a run on several processes"
             )
         return self
 

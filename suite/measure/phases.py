@@ -9,7 +9,7 @@ from typing import Any
 # compute: forward and backward; select: accumulate and compress; exchange: starting collectives and waiting for them,
 # which is what they cost, not how long they travel; apply: add up, clip, step; measure: the assumption.
 PHASES = ("compute", "select", "exchange", "apply", "measure")
-_GLANCE_SECONDS = 100e-6
+_GLANCE_SECONDS = 500e-6
 
 
 class PhaseClock:
@@ -34,7 +34,7 @@ class PhaseClock:
 
     @contextmanager
     def phase(self, name: str, label: str = "", traced_as: str | None = None) -> Iterator[None]:
-        """Charge the enclosed work to a phase and, while tracing, note it as an event."""
+        """Charge the enclosed work to a phase and, while tracing, note it as an event, unless `traced_as` is empty."""
         start = time.monotonic()
         self._inner.append(0.0)
         try:
@@ -45,7 +45,7 @@ class PhaseClock:
             self.seconds[name] += end - start - inside
             if self._inner:
                 self._inner[-1] += end - start
-            if self.tracing:
+            if self.tracing and traced_as != "":
                 self.note(traced_as or name, label, start, end)
 
     def note(self, phase: str, label: str, start: float, end: float) -> None:

@@ -60,15 +60,12 @@ class LayerMessages(MethodSettings):
     """Settings of the methods that send layer by layer."""
 
     messages: Literal["layer", "one", "merged"] = Field(
-        "one",
-        description="layer: a message a parameter tensor, as the papers draw it; one: all in one message, which saves "
-        "start-ups where nothing overlaps; merged: neighbours share a message where `costs` predict that the iteration "
-        "gets no longer. What is selected is the same in all three",
+        "merged",
+        description="layer: a message a parameter tensor, as the papers draw it; one: all in one message; merged: "
+        "neighbours share a message where costs predict that the iteration gets no longer, either the configuration's "
+        "or, without them, what the run measures in its first iterations; all in one where nothing can overlap. What "
+        "is selected is the same in all three",
     )
-
-    @property
-    def needs_costs(self) -> str | None:
-        return "messages: merged" if self.messages == "merged" else super().needs_costs
 
 
 class Method(ABC):
@@ -100,11 +97,24 @@ class Method(ABC):
         density_at = getattr(self.settings, "density_at", None)
         return None if density_at is None else density_at(epoch)
 
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes that planning counts for a selected entry on the wire: a compact index takes about two, seldom one."""
+        wire = getattr(self.settings, "wire", WireSettings())
+        return (2 if wire.values == "bfloat16" else 4) + (2 if wire.indices == "compact" else 4)
+
+    @property
+    def merges_by_costs(self) -> bool:
+        """Whether its messages are merged as costs say; without costs the run measures them."""
+        return getattr(self.settings, "messages", None) == "merged"
+
     def in_messages(self, plan: Plan, layout: Layout) -> Plan:
-        """A layer-wise plan in the messages that `settings.messages` asks for."""
-        if self.settings.messages == "merged":
-            return merge(plan, layout, self.costs)
-        return plan.merged() if self.settings.messages == "one" else plan
+        """A layer-wise plan in the messages that `settings.messages` asks for; not merged yet where costs are not known."""
+        if self.settings.messages == "one":
+            return plan.merged()
+        if self.merges_by_costs and self.costs is not None:
+            return merge(plan, layout, self.costs, self.entry_bytes)
+        return plan
 
     @abstractmethod
     def plan(self, layout: Layout, epoch: int) -> Plan:

@@ -64,7 +64,8 @@ class LAGS(Method):
 
         if settings.adaptive and not warming_up:
             least = layer_wise(layout, lambda name: 1 / settings.adaptive.c_u)
-            return self.in_messages(adapt(least, layout, self.costs, settings.adaptive.rule), layout)
+            adapted = adapt(least, layout, self.costs, settings.adaptive.rule, self.entry_bytes)
+            return self.in_messages(adapted, layout)
         return self.in_messages(layer_wise(layout, density_of), layout)
 
     def compressor(self):

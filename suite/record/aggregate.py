@@ -3,6 +3,7 @@
 Every number here is copied or averaged from a run's files; deleting the tables loses nothing.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from suite.config.experiment import variants
 from suite.config.profiles import Cell, profile_cells
 from suite.errors import SuiteError
 from suite.record.atomic import replacing
@@ -40,6 +42,11 @@ class FinishedRun:
             "density": method.get("density"),
         }  # fmt: skip
 
+    @property
+    def tells_accuracy(self) -> bool:
+        """Whether the run's losses and test metric mean anything: not on data that were made for timings."""
+        return getattr(variants("dataset")[self.config["data"]["name"]], "tells_accuracy", True)
+
 
 def finished_runs(results: Path) -> Iterator[FinishedRun]:
     """The complete runs of the profile whose folder `results` is, in the order of its experiments file."""
@@ -65,6 +72,7 @@ def aggregate(results: Path) -> list[Path]:
         "runs": pd.DataFrame([_run_row(run) for run in runs]),
         "epochs": pd.concat([_with_keys(run, _epochs(run)) for run in runs]),
         "phases": pd.concat([_with_keys(run, _phases(run)) for run in runs]),
+        "timeline": pd.concat([_with_keys(run, _timeline(run)) for run in runs]),
     }
     series = [(run, _assumption(run)) for run in runs]
     tables["assumption"] = pd.concat([_with_keys(run, _by_epoch(frame)) for run, frame in series])
@@ -81,13 +89,15 @@ def aggregate(results: Path) -> list[Path]:
 def _run_row(run: FinishedRun) -> dict[str, Any]:
     config, summary = run.config, run.summary
     world, method = config["world"], config["method"]
-    copied = ("metric", "final", "best", "train_loss", "iterations", "epochs", "seconds", "bytes_sent", "parameters",
-              "segments", "messages", "skipped", "dropped", "parameters_sha256", "data_sha256")  # fmt: skip
+    copied = ("metric", "iterations", "epochs", "seconds", "bytes_sent", "parameters", "segments", "messages",
+              "skipped", "dropped", "parameters_sha256", "data_sha256")  # fmt: skip
+    scores = {name: summary[name] if run.tells_accuracy else None for name in ("final", "best", "train_loss")}
     return {"run": run.cell.address, "run_id": f"{run.cell.address}@{run.cell.config_hash}"} | run.keys | {
         "model": config["model"]["name"], "dataset": config["data"]["name"],
         "workers": world["workers"], "processes": world["processes"], "transport": world["transport"],
         "error_feedback": method.get("error_feedback", False), "lr_placement": method.get("lr_placement", "outside"),
-    } | {name: summary[name] for name in copied}  # fmt: skip
+        "hidden_share": summary.get("hidden_share"),  # earlier versions did not write it
+    } | scores | {name: summary[name] for name in copied}  # fmt: skip
 
 
 def _with_keys(run: FinishedRun, frame: pd.DataFrame) -> pd.DataFrame:
@@ -99,13 +109,19 @@ def _read(run: FinishedRun, name: str) -> pd.DataFrame:
     try:
         return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     except (OSError, ValueError) as error:  # pyarrow's errors for a damaged file are ValueErrors
-        raise SuiteError(
-            f"{path} is missing or damaged; delete {run.folder.summary} and run the pipeline again to rebuild it"
-        ) from error
+        raise _damaged(run, path) from error
+
+
+def _damaged(run: FinishedRun, path: Path) -> SuiteError:
+    return SuiteError(
+        f"{path} is missing or damaged; delete {run.folder.summary} and run the pipeline again to rebuild it"
+    )
 
 
 def _epochs(run: FinishedRun) -> pd.DataFrame:
-    return _read(run, "epochs.csv")
+    """The run's epochs; none of them where their scores mean nothing."""
+    frame = _read(run, "epochs.csv")
+    return frame if run.tells_accuracy else frame.head(0)
 
 
 def _phases(run: FinishedRun) -> pd.DataFrame:
@@ -114,6 +130,23 @@ def _phases(run: FinishedRun) -> pd.DataFrame:
     return pd.DataFrame({"phase": _PHASES, "median_s": seconds}).assign(
         **{name: world[name] for name in ("workers", "processes", "transport")}
     )
+
+
+def _timeline(run: FinishedRun) -> pd.DataFrame:
+    """Events of the traced iteration of every rank and those that costs had predicted for one, by `kind`.
+
+    In seconds from the iteration's start; empty where a single process exchanges nothing.
+    """
+    events: list[dict[str, Any]] = []
+    if run.config["world"]["processes"] > 1 and run.folder.timeline.exists():
+        try:
+            found = json.loads(run.folder.timeline.read_text())
+            events = [{"kind": "traced"} | event for event in found["events"]]
+            events += [{"kind": "predicted"} | event for event in found.get("predicted", ())]
+        except (json.JSONDecodeError, KeyError) as error:
+            raise _damaged(run, run.folder.timeline) from error
+    frame = pd.DataFrame(events, columns=["kind", "rank", "phase", "label", "start", "end"])
+    return frame.rename(columns={"label": "event"})  # the key `label` is the method's
 
 
 def _assumption(run: FinishedRun) -> pd.DataFrame:

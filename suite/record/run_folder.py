@@ -31,6 +31,7 @@ class RunFolder:
         self.config = path / "config.yaml"
         self.environment = path / "environment.json"
         self.timeline = path / "timeline.json"
+        self.costs = path / "costs.yaml"
         self.summary = path / "summary.json"
         self.checkpoint = path / "checkpoint"
         self.parts = self.checkpoint / "records"
@@ -43,6 +44,13 @@ class RunFolder:
         except (FileNotFoundError, json.JSONDecodeError):
             return None
         return summary if summary.get("complete") else None
+
+    def read_hidden_share(self) -> float | None:
+        """The traced iteration's share of hidden exchange; None for one process, or a run too short to be traced."""
+        try:
+            return json.loads(self.timeline.read_text())["hidden_share"]
+        except FileNotFoundError:
+            return None
 
     def claim(self, config: ExperimentConfig, restart_if_changed: bool) -> bool:
         """Take the folder for this configuration and hold it until `release` or the end of the process.

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field, PositiveFloat, ValidationError
+from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
 
+from suite.config.costs import LinearCost
 from suite.config.strict import Strict
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
@@ -51,6 +52,16 @@ class SpeedupBound(Strict):
     authors_values: dict[str, PositiveFloat]
 
 
+class NetworkFits(Strict):
+    """The authors' lines of collectives over the bytes a worker contributes, by network."""
+
+    source: str
+    unit: str
+    workers: PositiveInt
+    all_gather_1gbe: LinearCost
+    all_reduce_10gbe: LinearCost
+
+
 class Claimed(Strict):
     """What the text around the numbers says."""
 
@@ -66,6 +77,7 @@ class Published(Strict):
     iteration_times: IterationTimes
     dense_totals: DenseTotals
     speedup_bound: SpeedupBound
+    network_fits: NetworkFits
     claimed: Claimed
 
 

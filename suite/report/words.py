@@ -39,7 +39,9 @@ def metric_name(metric: str) -> str:
 
 
 def metric_value(metric: str, value: float) -> str:
-    """A test metric with its unit: an accuracy in percent, a perplexity as it is."""
+    """A test metric with its unit: an accuracy in percent, a perplexity as it is; a dash for none."""
+    if math.isnan(value):
+        return "–"
     return f"{100 * value:.2f}%" if metric.endswith("accuracy") else f"{value:.2f}"
 
 

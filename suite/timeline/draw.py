@@ -16,28 +16,30 @@ PHASE_COLOURS = {
     "forward": "#c4e6f6",
     "backward": "#88ccee",
     "select": "#ddcc77",
+    "start": "#e6b3ba",
     "exchange": "#cc6677",
-    "status": "#e6b3ba",
     "apply": "#44aa99",
     "measure": "#eeeeee",
     "other": "#aaaaaa",
 }
-_NETWORK = ("exchange", "status")
 _LANES = {"computation": 1, "network": 0}
 
 
 def draw_lanes(axes: Axes, events: Iterable[Event]) -> list[Patch]:
-    """Draw events into axes, in milliseconds; returns a legend's patch for each phase among them."""
+    """Draw events into axes, in milliseconds; returns a legend's patch for each phase among them.
+
+    Phases without a colour, such as waiting, are left blank.
+    """
     events = list(events)
     span = 1e3 * Timeline(tuple(events)).iteration
     # In the palette's order, so that selection lies over the back-propagation it interrupts.
     phases = [phase for phase in PHASE_COLOURS if any(event.phase == phase for event in events)]
     for phase in phases:
-        lane = _LANES["network" if phase in _NETWORK else "computation"]
+        lane = _LANES["network" if phase == "exchange" else "computation"]
         bars = [(1e3 * e.start, 1e3 * (e.end - e.start)) for e in events if e.phase == phase]
         colour = PHASE_COLOURS[phase]
         # White edges part neighbouring messages; they would swallow a thin bar, which gets one of its own colour.
-        edges = ["white" if phase in _NETWORK and width > 0.01 * span else colour for _, width in bars]
+        edges = ["white" if phase == "exchange" and width > 0.01 * span else colour for _, width in bars]
         axes.broken_barh(bars, (lane - 0.36, 0.72), facecolor=colour, edgecolors=edges, linewidth=0.4)
     axes.set_yticks(list(_LANES.values()), list(_LANES))
     axes.set_ylim(-0.5, 1.5)

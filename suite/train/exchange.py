@@ -5,6 +5,7 @@ compressed and, by the process's last worker, sent, while back-propagation goes 
 order, divide by P. Dense, SLGS and LAGS differ only in the plan and the compressor their method hands over.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,12 +13,15 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from suite.config.costs import Costs
 from suite.compress import Accumulation, Gatherable, Summable
 from suite.measure import ArrivalWatch, PhaseClock
 from suite.methods import Method
 from suite.plan import Layout, Message, Plan
-from suite.world import Worker, World
+from suite.train.costs import CostMeter
+from suite.world import World
 from suite.world.transports import Pending
+from suite.world.worker import Memory
 
 
 @dataclass
@@ -49,11 +53,23 @@ class GradientExchange:
         self.compressor = method.compressor()
         self.update = torch.zeros_like(like)
         self._receiver: int | None = None
+        self.measured_costs: Costs | None = None
+        # Whether messages are for the exchange to merge, by costs that it measures in the first iterations.
+        self._merges = method.merges_by_costs and method.costs is None
+        self._meter = CostMeter(layout) if self._merges and self._can_hide else None
         self.start_epoch(0)
+
+    @property
+    def _can_hide(self) -> bool:
+        return self.overlap and self.world.processes > 1
 
     def start_epoch(self, epoch: int) -> None:
         """Take the plan in force in `epoch` (from 0)."""
-        self.plan: Plan = self.method.plan(self.layout, epoch).check(self.layout)
+        self._epoch = epoch
+        plan = self.method.plan(self.layout, epoch)
+        if self._merges and not self._can_hide:
+            plan = plan.merged()
+        self.plan: Plan = plan.check(self.layout)
         carriers = [
             [i for i, message in enumerate(self.plan.messages) if message.start < stop and start < message.stop]
             for start, stop in zip(self.layout.offsets, [*self.layout.offsets[1:], self.layout.size], strict=True)
@@ -61,7 +77,7 @@ class GradientExchange:
         self._carriers = carriers
         self._parts = [sum(i in carried for carried in carriers) for i in range(len(self.plan.messages))]
 
-    def init_worker(self, worker: Worker) -> None:
+    def init_worker(self, worker: Memory) -> None:
         """Give a new worker the compressor's initial state."""
         worker.compressor = self.compressor.init(self.layout.size)
 
@@ -70,10 +86,17 @@ class GradientExchange:
         for number, parameter in enumerate(parameters):
             parameter.register_post_accumulate_grad_hook(lambda p, number=number: self._take(p, number))
 
+    def _take(self, parameter: nn.Parameter, number: int) -> None:
+        if self._receiver is not None:
+            gradient, parameter.grad = parameter.grad, None
+            self.gradient_ready(self._receiver, number, gradient)
+
     # -- one iteration ------------------------------------------------------------------------------------------------
 
-    def begin(self, workers: list[Worker], lr: float) -> None:
+    def begin(self, workers: Sequence[Memory], lr: float) -> None:
         """Start an iteration of the local workers; `lr` enters here only under `lr_placement: inside`."""
+        if self._meter is not None:
+            self._meter.iteration_begins()
         self._workers = workers
         self._accumulations = [Accumulation(self.layout, w.accumulated, w.residual) for w in workers]
         for accumulation in self._accumulations:
@@ -86,12 +109,29 @@ class GradientExchange:
 
     @contextmanager
     def receiving(self, position: int) -> Iterator[None]:
-        """While open, gradients that appear belong to the local worker at `position`."""
+        """The back-propagation of the local worker at `position`; it is over when its last gradient exists."""
+        began = self._last_gradient = time.monotonic()
         self._receiver = position
+        if self._meter is not None and position == len(self._workers) - 1:
+            self._meter.backward_begins()
         try:
-            yield
+            with self.clock.phase("compute", traced_as=""):
+                yield
         finally:
             self._receiver = None
+        if self.clock.tracing:
+            self.clock.note("backward", "", began, self._last_gradient)
+
+    def gradient_ready(self, position: int, number: int, gradient: torch.Tensor) -> None:
+        """A local worker's gradient of parameter `number` exists; messages that waited for it alone go out."""
+        appeared = self._last_gradient = time.monotonic()
+        self._accumulations[position].gradients[number] = gradient.detach().reshape(-1)
+        for message in self._carriers[number]:
+            self._missing[position][message] -= 1
+        if self.overlap:
+            self._send_ready(position)
+        if self._meter is not None and position == len(self._workers) - 1:
+            self._meter.gradient(number, appeared, time.monotonic())
 
     def finish(self, losses: list[float], stop: bool, observe: bool) -> Outcome:
         """Send what has not been sent, wait for everything and average.
@@ -128,6 +168,10 @@ class GradientExchange:
                 mean = observed.wait() / world.size
         if self._watch is not None:
             self._watch.close()
+        if self._meter is not None and self._meter.complete:
+            self.measured_costs = self.method.costs = self._meter.costs(world)
+            self._meter, self._merges = None, False
+            self.start_epoch(self._epoch)
         return Outcome(self.update, rows, mean)
 
     def commit(self) -> None:
@@ -137,17 +181,6 @@ class GradientExchange:
             worker.keep_unsent()
 
     # -- inside -------------------------------------------------------------------------------------------------------
-
-    def _take(self, parameter: nn.Parameter, number: int) -> None:
-        """A gradient exists: it leaves the parameter, and messages that waited for it alone go out."""
-        if self._receiver is None:
-            return
-        self._accumulations[self._receiver].gradients[number] = parameter.grad.detach().reshape(-1)
-        parameter.grad = None
-        for message in self._carriers[number]:
-            self._missing[self._receiver][message] -= 1
-        if self.overlap:
-            self._send_ready(self._receiver)
 
     def _send_ready(self, position: int) -> None:
         """Compress a worker's complete messages in the plan's order; its process's last worker sends them."""

@@ -29,11 +29,9 @@ from suite.train.optimizer import FlatSGD
 from suite.train.progress import TrainingProgress
 from suite.train.schedule import learning_rate
 from suite.train.tasks import build_task
+from suite.train.trace import TRACED_ITERATION, write_trace
 from suite.world import Worker, World
 from suite.world.worker import FlatParameters
-
-# The iteration whose events go to timeline.json: past the first ones, which pay for allocation and lazy set-up.
-TRACED_ITERATION = 5
 
 # The trainer's plain values that a checkpoint carries beside parameters, optimiser and workers.
 _COUNTERS = ("iteration", "train_seconds", "epoch_loss", "skipped", "skipped_in_a_row", "resumed_at")
@@ -151,7 +149,7 @@ class Trainer:
             row |= {"skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": time.time()}
             self.recorder.add("iterations", row | clock.row())
         if clock.tracing:
-            self._write_timeline()
+            write_trace(self.folder, self.exchange, self.world)
         return loss, bool(outcome.status[:, 2].any())
 
     def _compute(self, position: int, number: int) -> float:
@@ -160,7 +158,7 @@ class Trainer:
         with worker.computing() as model:
             with clock.phase("compute", traced_as="forward"):
                 loss = self.task.loss(model, worker, number)
-            with clock.phase("compute", traced_as="backward"), self.exchange.receiving(position):
+            with self.exchange.receiving(position):
                 loss.backward()
         return float(loss.detach())
 
@@ -251,18 +249,6 @@ class Trainer:
         shared |= {"bytes_sent": self.world.bytes_sent, "data_sha256": self.data_sha256}
         save_checkpoint(self.folder.checkpoint, self.world, self.workers, self.iteration, shared)
 
-    def _write_timeline(self) -> None:
-        """The traced iteration of all processes; the machine's monotonic clock is common to processes of one host."""
-        everyone = self.world.transport.gather_objects(self.clock.events)
-        if self.world.rank == 0:
-            origin = min(event["start"] for events in everyone for event in events)
-            events = [
-                {"rank": rank} | event | {"start": event["start"] - origin, "end": event["end"] - origin}
-                for rank, events in enumerate(everyone)
-                for event in events
-            ]
-            write_json(self.folder.timeline, {"iteration": self.iteration, "unit": "seconds", "events": events})
-
     def _finish(self) -> None:
         """Check that all processes hold the same parameters, then write tables and summary."""
         sha = hashlib.sha256(self.flat.vector.cpu().numpy().tobytes()).hexdigest()
@@ -277,7 +263,7 @@ class Trainer:
                 "segments": len(self.exchange.plan.segments), "messages": len(self.exchange.plan.messages),
                 "dropped": self.dataset.dropped(self.world.size, self.config.train.batch_size),
                 "resumed_at": self.resumed_at, "seconds": self.train_seconds,
-                "higher_is_better": self.task.higher_is_better,
+                "higher_is_better": self.task.higher_is_better, "hidden_share": self.folder.read_hidden_share(),
             }  # fmt: skip
             write_json(
                 self.folder.summary, summarise(self.config, self.folder, self.recorder, self.method.label, facts)

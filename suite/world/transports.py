@@ -101,12 +101,20 @@ class HorovodTransport:
 class TorchTransport:
     """torch.distributed: NCCL where every process has a GPU of its own, Gloo elsewhere."""
 
-    def __init__(self, rank: int, size: int, store: str, device: torch.device):
+    def __init__(self) -> None:
+        """Join the process group that is already there."""
         import torch.distributed as dist
 
-        self._dist, self.rank, self.size = dist, rank, size
+        self._dist, self.rank, self.size = dist, dist.get_rank(), dist.get_world_size()
+
+    @classmethod
+    def through(cls, store: str, rank: int, size: int, device: torch.device) -> "TorchTransport":
+        """Make the process group, whose members find each other through the file `store`."""
+        import torch.distributed as dist
+
         backend = "nccl" if device.type == "cuda" else "gloo"
         dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=size)
+        return cls()
 
     def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
         return self._pending(self._dist.all_reduce(tensor, async_op=True), tensor)

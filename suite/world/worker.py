@@ -36,34 +36,65 @@ class FlatParameters:
         return [part.view(p.shape) for part, p in zip(vector.split(list(self.sizes)), self.parameters, strict=True)]
 
 
-class Worker:
-    """State of logical worker `index`; only what is in `state_dict` may influence training.
+class Memory:
+    """What logical worker `index` keeps between exchanges, and what it needs for one.
 
     Attributes:
         accumulated: float32 [d]; during an exchange residual + gradient, after it what was not sent.
         residual: float32 [d], error-feedback memory; None for methods without it.
-        buffers: BatchNorm statistics by dotted name.
-        hidden: recurrent state, None where the model has none or an epoch begins.
         compressor: what the method's compressor remembers.
         rng: generator of the compressor's random draws.
+    """
+
+    def __init__(self, index: int, seed: int, like: torch.Tensor, with_residual: bool):
+        self.index = index
+        self.accumulated = torch.zeros_like(like)
+        self.residual = torch.zeros_like(like) if with_residual else None
+        self.compressor: dict[str, Any] = {}
+        self._dropout_seed, draw_seed = (
+            int(s) for s in np.random.SeedSequence([seed, index]).generate_state(2, np.uint64) >> 1
+        )
+        self.rng = torch.Generator().manual_seed(draw_seed)
+
+    def keep_unsent(self) -> None:
+        """Make what was not sent the new residual, by swapping the two buffers."""
+        if self.residual is not None:
+            self.accumulated, self.residual = self.residual, self.accumulated
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain tensors and values; loads with torch's safe default."""
+        return {
+            "index": self.index,
+            "residual": None if self.residual is None else self.residual.clone(),
+            "compressor": self.compressor,
+            "rng": self.rng.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`'s values."""
+        if self.residual is not None:
+            self.residual.copy_(state["residual"])
+        self.compressor = state["compressor"]
+        self.rng.set_state(state["rng"])
+
+
+class Worker(Memory):
+    """State of logical worker `index`; only what is in `state_dict` may influence training.
+
+    Attributes:
+        buffers: BatchNorm statistics by dotted name.
+        hidden: recurrent state, None where the model has none or an epoch begins.
         dropout_rng: state of the device's global generator while this worker computes (uint8 tensor).
     """
 
     def __init__(self, index: int, seed: int, flat: FlatParameters, with_residual: bool):
-        self.index = index
+        super().__init__(index, seed, flat.vector, with_residual)
         self.flat = flat
-        self.accumulated = torch.zeros_like(flat.vector)
-        self.residual = torch.zeros_like(flat.vector) if with_residual else None
         self.buffers = {name: buffer.clone() for name, buffer in flat.model.named_buffers()}
         self.hidden: tuple[torch.Tensor, ...] | None = None
-        self.compressor: dict[str, Any] = {}
-        dropout_seed, draw_seed = (
-            int(s) for s in np.random.SeedSequence([seed, index]).generate_state(2, np.uint64) >> 1
-        )
         self._on_gpu = flat.vector.device.type == "cuda"
         device = flat.vector.device if self._on_gpu else "cpu"
-        self.dropout_rng = torch.Generator(device).manual_seed(dropout_seed).get_state()
-        self.rng = torch.Generator().manual_seed(draw_seed)
+        self.dropout_rng = torch.Generator(device).manual_seed(self._dropout_seed).get_state()
 
     @contextmanager
     def computing(self) -> Iterator[nn.Module]:
@@ -84,11 +115,6 @@ class Worker:
             self.dropout_rng = generators.get_rng_state()
             generators.set_rng_state(outside)
 
-    def keep_unsent(self) -> None:
-        """Make what was not sent the new residual, by swapping the two buffers."""
-        if self.residual is not None:
-            self.accumulated, self.residual = self.residual, self.accumulated
-
     def forget_batch(self) -> None:
         """Undo what the last `computing` did to statistics and hidden state: its gradient is not used."""
         self.hidden, before = self._before
@@ -97,23 +123,16 @@ class Worker:
 
     def state_dict(self) -> dict[str, Any]:
         """Plain tensors and values; loads with torch's safe default."""
-        return {
-            "index": self.index,
-            "residual": None if self.residual is None else self.residual.clone(),
+        return super().state_dict() | {
             "buffers": {name: buffer.clone() for name, buffer in self.buffers.items()},
             "hidden": None if self.hidden is None else [h.clone() for h in self.hidden],
-            "compressor": self.compressor,
-            "rng": self.rng.get_state(),
             "dropout_rng": self.dropout_rng,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`'s values."""
-        if self.residual is not None:
-            self.residual.copy_(state["residual"])
+        super().load_state_dict(state)
         for name, buffer in self.buffers.items():
             buffer.copy_(state["buffers"][name])
         self.hidden = None if state["hidden"] is None else tuple(state["hidden"])
-        self.compressor = state["compressor"]
-        self.rng.set_state(state["rng"])
         self.dropout_rng = state["dropout_rng"]

@@ -9,12 +9,15 @@ from suite.claims.model import Check, Claim, read_claims
 from suite.errors import ConfigError
 
 
-def tables(ours: list[float], dense: list[float], above: list[int] = (), points: int = 100) -> Tables:
+def tables(
+    ours: list[float], dense: list[float], above: list[int] = (), points: int = 100, hidden: list[float] = ()
+) -> Tables:
     rows = [("lags", s, v) for s, v in enumerate(ours)] + [("dense", s, v) for s, v in enumerate(dense)]
     runs = pd.DataFrame(
         [{"experiment": "e", "method": m, "seed": s, "final": v, "run_id": f"{m}/{s}"} for m, s, v in rows],
-        columns=["experiment", "method", "seed", "final", "run_id"],
+        columns=["experiment", "method", "seed", "final", "hidden_share", "run_id"],
     )
+    runs.loc[: len(hidden) - 1, "hidden_share"] = hidden
     assumption = pd.DataFrame(
         [{"experiment": "e", "method": "lags", "seed": s, "points": points, "above_one": n,
           "delta_mean": 0.9 + 0.2 * (n > 50)}
@@ -80,6 +83,22 @@ def test_share_of_delta(by: str, above: list[int], expected: float):
     settings = {"measure": "delta_share", "against": None, "low": 95.0, "by": by, "unit": "%"}
     out = verdict(tables([1, 1, 1], [], above), **settings)
     assert out["checks"][0]["value"] == pytest.approx(expected)
+
+
+HIDDEN = {"measure": "hidden_share", "against": None, "low": 80.0, "unit": "%"}
+
+
+@pytest.mark.parametrize("hidden, expected", [([0.9, 0.93, 0.92], "reproduced"), ([0.1, 0.0, 0.05], "not reproduced")])
+def test_hidden_share(hidden: list[float], expected: str):
+    out = verdict(tables([0.1] * 3, [], hidden=hidden), **HIDDEN)
+    assert out["verdict"] == expected and out["checks"][0]["value"] == pytest.approx(100 * sum(hidden) / 3)
+    assert out["checks"][0]["runs"] == ["lags/0", "lags/1", "lags/2"]
+
+
+def test_runs_without_the_value_do_not_count():
+    out = verdict(tables([0.1] * 3, [], hidden=[0.9, float("nan"), 0.9]), **HIDDEN)
+    assert out["verdict"] == "not judged" and out["checks"][0]["runs"] == ["lags/0", "lags/2"]
+    assert "no finished runs of experiment e measured it" in verdict(tables([0.1] * 3, []), **HIDDEN)["reason"]
 
 
 def test_ratio():

@@ -38,7 +38,10 @@ def test_sizes_by_the_formula():
     assert WireFormat().nbytes(k, span) == 8 * k
     assert WireFormat("bfloat16").nbytes(k, span) == math.ceil(2 * k / 4) * 4 + 4 * k
     # At density 0.001 distances of a thousand take five bytes each as steps of 255; two bytes within blocks take less.
-    assert WireFormat(indices="compact").nbytes(k, span) == 4 * k + math.ceil((2 * k + 4 * math.ceil(span / 65536)) / 4) * 4
+    assert (
+        WireFormat(indices="compact").nbytes(k, span)
+        == 4 * k + math.ceil((2 * k + 4 * math.ceil(span / 65536)) / 4) * 4
+    )
     # At density 0.05 one byte a distance is enough, and few need a second one.
     k = span // 20
     assert WireFormat(indices="compact").nbytes(k, span) == 4 * k + math.ceil((k + span // 255) / 4) * 4

@@ -9,7 +9,7 @@ from suite.errors import ConfigError
 REFUSED = [
     ({"method": {"name": "lags", "densty": 0.1}}, "unknown key 'densty'; did you mean 'density'?"),
     ({"method": "lagz"}, "unknown method 'lagz'; did you mean 'lags'?"),
-    ({"method": {"name": "dense", "density": 0.1}}, "unknown key 'density'; known are name"),
+    ({"method": {"name": "dense", "density": 0.1}}, "unknown key 'density'; known are messages, name"),
     ({"method": {"density": 0.1}}, "a method is a name or a mapping with a name"),
     ({"method": {"name": "lags", "density": -0.1}}, "method.density: input should be greater than 0, not -0.1"),
     ({"method": {"name": "slgs", "density": 1.5}}, "less than or equal to 1"),
@@ -28,6 +28,10 @@ REFUSED = [
     ({"model": {"name": "lstm"}}, "model lstm reads text, but dataset digits is images"),
     ({"model": {"name": "resnet20", "hidden": 3}}, "unknown key 'hidden'"),
     ({"data": {"name": "digits", "image_size": 4}}, "data.image_size"),
+    (
+        {"model": {"name": "vgg16"}},
+        "model vgg16 halves images five times and needs 32 pixels a side, not 8; set data.image_size to 32 or more",
+    ),
     ({"train": {"epochs": 0}}, "train.epochs: input should be greater than 0, not 0"),
     ({"train": {"batchnorm": "mine"}}, "train.batchnorm"),
     ({"assumption": {"every": -1}}, "assumption.every"),

@@ -9,6 +9,7 @@ from suite.claims import read_claims
 from suite.config import validate_config
 from suite.config.profiles import find_cell, profile_cells
 from suite.errors import ConfigError
+from suite.train.trace import TRACED_ITERATION
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,11 +31,12 @@ def test_the_laptop_profile_is_the_main_job(at_root):
     cells = profile_cells("laptop")
     grid = {(cell.experiment, cell.method, cell.seed) for cell in cells}
     assert {(e, m, s) for e in ("digits", "pydoc") for m in ("dense", "slgs", "lags") for s in (0, 1, 2)} <= grid
-    ranks = [cell for cell in cells if cell.config["world"].get("processes") == 4]
+    ranks = [cell for cell in cells if cell.experiment == "ranks"]
     assert {cell.method for cell in ranks} == {"dense", "slgs", "lags"}
-    assert all(
-        cell.config["world"]["transport"] == "horovod" and cell.config["world"]["workers"] == 16 for cell in ranks
-    )
+    assert all(cell.config["world"] == {"transport": "horovod", "workers": 16, "processes": 4} for cell in ranks)
+    overlap = [cell for cell in cells if cell.experiment == "overlap"]
+    assert {(cell.method, cell.seed) for cell in overlap} == {(m, s) for m in ("slgs", "lags") for s in (0, 1, 2)}
+    assert all(cell.config["train"]["max_iterations"] > TRACED_ITERATION for cell in overlap)
 
 
 def test_claims_name_experiments_and_methods_that_exist(at_root):

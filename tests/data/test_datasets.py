@@ -6,9 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suite.config.experiment import DigitsConfig, PydocConfig
+from suite.config.experiment import DigitsConfig, PydocConfig, SyntheticConfig
 from suite.data.digits import load_digits
 from suite.data.pydoc import load_pydoc, tokenize
+from suite.data.synthetic import load_synthetic
 from suite.errors import ConfigError
 
 
@@ -55,6 +56,25 @@ def test_text_is_split_by_topic_and_streams_are_contiguous():
             assert torch.equal(streams[worker, row], data.train[start : start + length])
     used = data.iterations(16, 4) * data.sequence_length
     assert used + 1 <= length
+
+
+def test_synthetic_images_are_fixed_by_their_settings():
+    data, again, other = (
+        load_synthetic(SyntheticConfig(samples=64, channels=2, classes=5, image_size=16, split_seed=seed))
+        for seed in (0, 0, 1)
+    )
+    assert data.train[0].shape == (64, 2, 16, 16) and data.classes == 5 and data.channels == 2
+    assert data.train[0].dtype == torch.float32 and data.train[1].dtype == torch.int64
+    assert int(data.train[1].max()) < 5 and len(data.test[0]) == 8
+    assert data.sha256 == again.sha256 != other.sha256
+
+
+def test_synthetic_classes_differ_in_their_means():
+    """Otherwise no loss could fall."""
+    images, labels = load_synthetic(SyntheticConfig(samples=200, channels=1, classes=2)).train
+    means = [float(images[labels == c].mean()) for c in (0, 1)]
+    noise = 1 / (32 * len(labels) ** 0.5)
+    assert abs(means[0] - means[1]) > 10 * noise
 
 
 def test_tokens():

@@ -1,4 +1,4 @@
-"""Plausible results of a profile without training: two comparisons, a density sweep, an ablation and runs on ranks.
+"""Plausible results of a profile without training: comparisons, a density sweep, an ablation, runs on ranks, timings.
 
 `write_results(folder)` writes tables/*.csv, claims.json and the environment.json of every run; numbers follow simple
 curves plus seeded noise, so two calls write the same bytes.
@@ -62,6 +62,7 @@ class Run:
     processes: int = 1
     transport: str = "virtual"
     error_feedback: bool = True
+    scored: bool = True
 
     @property
     def address(self) -> str:
@@ -83,6 +84,10 @@ class Run:
     @property
     def _digest(self) -> str:
         return hashlib.sha256(self.address.encode()).hexdigest()
+
+    @property
+    def logs_assumption(self) -> bool:
+        return self.scored and self.method_name != "dense"
 
     @property
     def segments(self) -> dict[str, int]:
@@ -139,16 +144,22 @@ def profile_runs() -> list[Run]:
         )
         for name in LABELS
     ]
+    runs += [
+        Run("overlap", "Overlap on random images", name, name, seed, 0.05, False, 4, "horovod", scored=False)
+        for name in ("slgs", "lags")
+        for seed in range(3)
+    ]
     return runs
 
 
 def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
     """The tidy tables of these runs, by file name without suffix."""
     epochs = pd.concat([_epochs(run) for run in runs], ignore_index=True)
-    logged = pd.concat([_assumption(run) for run in runs if run.method_name != "dense"], ignore_index=True)
+    logging = [_assumption(run) for run in runs if run.logs_assumption] or [_assumption(runs[0]).head(0)]
+    logged = pd.concat(logging, ignore_index=True)
     return {
         "runs": pd.DataFrame([_run_row(run, epochs) for run in runs]),
-        "epochs": epochs.drop(columns="method_key"),
+        "epochs": epochs[epochs.scored].drop(columns=["method_key", "scored"]),
         "assumption_iterations": logged.drop(columns="epoch"),
         "assumption": _by_epoch(logged),
         "phases": pd.DataFrame(
@@ -170,6 +181,7 @@ def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
                 )
             ]
         ),
+        "timeline": pd.concat([_timeline(run) for run in runs if run.processes > 1] or [_timeline(runs[0]).head(0)]),
     }
 
 
@@ -186,6 +198,20 @@ def write_results(folder: Path, runs: list[Run] | None = None) -> Path:
         place.mkdir(parents=True)
         (place / "environment.json").write_text(json.dumps(_environment(run)))
     return results
+
+
+def _timeline(run: Run) -> pd.DataFrame:
+    """Two ranks that compute 20 + 32 ms; LAGS sends four messages meanwhile, as predicted, the others one afterwards."""
+    computes = [("forward", "", 0, 20), ("backward", "", 20, 52)]
+    layers = [("exchange", f"layer{i}", 36 + 4 * i, 40 + 4 * i) for i in range(4)]
+    layers += [("select", f"layer{i}", 35 + 4 * i, 36 + 4 * i) for i in range(4)]
+    whole = [("select", "gradient", 52, 60), ("exchange", "gradient", 60, 80), ("apply", "step", 80, 82)]
+    events = [
+        {"kind": kind, "rank": rank, "phase": phase, "event": event, "start": start / 1e3, "end": end / 1e3}
+        for kind, rank in (("traced", 0), ("traced", 1), *([("predicted", np.nan)] * (run.method_name == "lags")))
+        for phase, event, start, end in (*computes, *(layers if run.method_name == "lags" else whole))
+    ]
+    return pd.DataFrame(events).assign(**run.keys)
 
 
 def _epochs(run: Run) -> pd.DataFrame:
@@ -214,6 +240,7 @@ def _epochs(run: Run) -> pd.DataFrame:
             "bytes_sent": steps * run.step_bytes,
             "seconds": steps * 0.25,
             "method_key": run.address,
+            "scored": run.scored,
         }
     )
 
@@ -226,16 +253,17 @@ def _run_row(run: Run, epochs: pd.DataFrame) -> dict:
         "run_id": run.run_id,
         **run.keys,
         "model": "lstm" if run.text else "resnet20",
-        "dataset": "pydoc" if run.text else "digits",
+        "dataset": "pydoc" if run.text else "digits" if run.scored else "synthetic",
         "workers": WORKERS,
         "processes": run.processes,
         "transport": run.transport,
         "error_feedback": run.error_feedback,
         "lr_placement": "outside",
         "metric": own.metric.iloc[0],
-        "final": own.value.iloc[-1],
-        "best": better,
-        "train_loss": own.train_loss.iloc[-1],
+        "hidden_share": np.nan if run.processes == 1 else 0.9 if run.method_name == "lags" else 0.0,
+        "final": own.value.iloc[-1] if run.scored else np.nan,
+        "best": better if run.scored else np.nan,
+        "train_loss": own.train_loss.iloc[-1] if run.scored else np.nan,
         "iterations": ITERATIONS,
         "epochs": EPOCHS,
         "seconds": round(ITERATIONS * (0.2 + sum(PHASES[run.method_name])) + 3 * run.seed, 2),

@@ -68,6 +68,15 @@ def test_phases_say_where_dense_is_faster(drawn):
     assert "it saves 13 ms of exchange but select takes 19 ms more" in caption
 
 
+def test_timeline_states_what_is_hidden(drawn):
+    caption = captions_of(drawn)["timeline"]["caption"]
+    assert "covers 0% of Dense S-SGD's exchange, 0% of SLGS-SGD's exchange and 90% of LAGS-SGD's exchange" in caption
+    assert "Overlap on random images (3 seeds): back-propagation covers" in caption
+    assert (
+        "Until the last message has arrived, the traced iteration took 52 ms for LAGS-SGD (52 ms predicted)" in caption
+    )
+
+
 def test_absent_data_is_named_and_old_pictures_go(tmp_path):
     runs = [run for run in profile_runs() if run.experiment == "pydoc"]
     results = write_results(tmp_path, runs)
@@ -75,7 +84,7 @@ def test_absent_data_is_named_and_old_pictures_go(tmp_path):
     (results / "figures" / "phases.svg").write_text("of an earlier profile")
     draw_all(results)
     missing = {name: entry["missing"] for name, entry in captions_of(results).items() if "missing" in entry}
-    assert set(missing) == {"density_sweep", "residual", "phases"}
+    assert set(missing) == {"density_sweep", "residual", "phases", "timeline"}
     assert missing["phases"] == "this profile has no run on more than one process"
     assert not (results / "figures" / "phases.svg").exists()
 
@@ -94,6 +103,15 @@ def test_one_seed_is_compared_where_nothing_has_several(tmp_path):
 
 def test_comparisons_leave_out_sweeps_ablations_and_timing_runs(drawn):
     assert Tables.read(drawn).comparisons == ["digits", "pydoc"]
+
+
+def test_runs_without_a_score_are_only_timed(drawn, tmp_path):
+    tables, captions = Tables.read(drawn), captions_of(drawn)
+    assert "overlap" in set(tables.runs.experiment) - set(tables.distinct_runs.experiment)
+    showing = {name for name, entry in captions.items() if "Overlap on random images" in entry["caption"]}
+    assert showing == {"phases", "timeline"}
+    timed = write_results(tmp_path, [run for run in profile_runs() if run.experiment == "overlap"])
+    assert {entry["name"] for entry in draw_all(timed) if "caption" in entry} == {"phases", "timeline"}
 
 
 def test_a_new_method_gets_marks_of_its_own():

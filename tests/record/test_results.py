@@ -1,5 +1,6 @@
 """Tables and MLflow from run folders: repeatable, honest about damage, one writer."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -40,13 +41,30 @@ def at_grid(results, monkeypatch):
 
 def test_tables(results):
     tables = {path.stem: pd.read_csv(path) for path in aggregate(results)}
-    assert set(tables) == {"runs", "epochs", "phases", "assumption", "assumption_iterations"}
+    assert set(tables) == {"runs", "epochs", "phases", "timeline", "assumption", "assumption_iterations"}
     assert len(tables["runs"]) == 4 and tables["runs"]["final"].notna().all()
     assert set(tables["assumption"]["method"]) == {"lags"}
     assert tables["assumption"]["points"].sum() == len(tables["assumption_iterations"])
     iterations = pd.read_parquet(results / "runs/text/lags/0/assumption.parquet")
     assert len(iterations) == 30 * iterations["segment"].nunique()
     assert tables["phases"].groupby(["method", "seed"])["phase"].nunique().eq(6).all()
+
+
+def test_timelines_are_of_runs_on_several_processes(results):
+    def table() -> pd.DataFrame:
+        return next(pd.read_csv(path) for path in aggregate(results) if path.stem == "timeline")
+
+    assert table().empty
+    folder = results / "runs/text/lags/0"
+    config = (folder / "config.yaml").read_text()
+    try:
+        (folder / "config.yaml").write_text(config.replace("processes: 1", "processes: 4"))
+        rows, traced = table(), json.loads((folder / "timeline.json").read_text())["events"]
+        assert set(rows["method"]) == {"lags"} and set(rows["label"]) == {"LAGS-SGD"}
+        assert list(rows["phase"]) == [event["phase"] for event in traced]
+        assert rows["end"].tolist() == pytest.approx([event["end"] for event in traced])
+    finally:
+        (folder / "config.yaml").write_text(config)
 
 
 def test_tables_are_rebuilt_to_the_byte(results):

@@ -79,8 +79,8 @@ def test_every_anchor_has_its_target(page):
 
 def test_overview_says_what_ran_where(page):
     for words in (
-        "31 training runs of 5 experiments",
-        "3 runs with 16 workers on 4 processes over Horovod",
+        "37 training runs of 6 experiments",
+        "9 runs with 16 workers on 4 processes over Horovod",
         "Example CPU @ 2.4 GHz",
         "torch 2.14.1",
         "commit 0123456789abcdef0123",
@@ -92,6 +92,11 @@ def test_results_say_in_words_where_dense_wins(page):
     assert re.search(r"Dense wins on test accuracy: 98\.\d\d% against SLGS-SGD", page.text)
     assert re.search(r"Dense wins on time: \d+ s a run against", page.text)
     assert "80% of dense" in page.text and "16% of dense" in page.text
+
+
+def test_runs_without_a_score_are_not_compared_by_it(built):
+    part = re.search(r"<h3>Overlap on random images</h3>(.*?)</table>", (built / "report.html").read_text(), re.DOTALL)
+    assert part.group(1).count(">–</td>") == 2 and "nan" not in part.group(1)
 
 
 def test_two_builds_are_equal(copy):

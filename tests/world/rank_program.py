@@ -27,9 +27,19 @@ def settings(world: dict) -> dict[str, dict]:
     cases = {name: {"method": {"name": name}} for name in METHODS}
     cases["lags on images"] = {"method": {"name": "lags", "density": 0.01}, **IMAGES}
     cases["lags, a message a layer"] = {"method": {"name": "lags", "messages": "layer"}}
-    train = {"epochs": 1, "max_iterations": 4, "batch_size": 2, "checkpoint_every": 100}
+    cases["lags, one message"] = {"method": {"name": "lags", "messages": "one"}}
+    cases["lags, no overlap"] = {"method": {"name": "lags"}, "world": {"overlap": False}}
+    # How many bytes these take depends on how entries are spread over messages.
+    cases["lags, compact"] = {"method": {"name": "lags", "messages": "one", "wire": {"indices": "compact"}}}
+    cases["lags, bfloat16"] = {"method": {"name": "lags", "messages": "one", "wire": {"values": "bfloat16"}}}
+    cases["dense, a message a layer"] = {"method": {"name": "dense", "messages": "layer"}}
+    # Messages are merged by costs that the first three iterations measure: the last two run merged.
+    train = {"epochs": 1, "max_iterations": 5, "batch_size": 2, "checkpoint_every": 100}
     world = {"workers": 16, "deterministic": True} | world
-    return {name: tiny_settings() | {"train": train, "world": world} | case for name, case in cases.items()}
+    return {
+        name: tiny_settings() | {"train": train} | case | {"world": world | case.get("world", {})}
+        for name, case in cases.items()
+    }
 
 
 def main(world: dict, out: Path) -> None:

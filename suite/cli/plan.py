@@ -1,0 +1,122 @@
+"""`suite plan`: what a configuration sends when, and what an iteration is predicted to take."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from suite.cli.train import ConfigArgument, SetOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command()(plan)
+
+
+def plan(
+    config: ConfigArgument,
+    set_: SetOption = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the predicted timeline to this file (.svg, .png).", show_default=False)
+    ] = None,
+    compare_merging: Annotated[
+        bool, typer.Option("--compare-merging", help="Also compare MG-WFBP's rule with the optimum on random networks.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
+) -> None:
+    """Show what one worker sends in an iteration of CONFIG: segments, k, messages, bytes.
+
+    With `costs` in CONFIG also when: the predicted iteration, beside those of the other methods under the same costs.
+    """
+    from suite.cli.predictions import layout_of, prediction, predictions
+    from suite.config import load_config
+    from suite.errors import ConfigError
+    from suite.methods import build_method
+    from suite.plan import compare_on_random
+
+    experiment = load_config(config, set_ or [])
+    if figure is not None and experiment.costs is None:
+        raise ConfigError(f"--figure draws a prediction, which needs costs; {_HOW_TO_GET_COSTS}")
+    _, layout = layout_of(experiment)
+    method = build_method(experiment.method, experiment.costs)
+    chosen = method.plan(layout, epoch=len(getattr(experiment.method, "density_warmup", ())))
+    compared = compare_on_random(len(layout.names)) if compare_merging else None
+    rows = []
+    if experiment.costs is not None:
+        own = prediction("this configuration", method, layout, experiment.costs)
+        rows = [own, *predictions(experiment, layout, experiment.costs)]
+    if as_json:
+        print(json.dumps(_as_object(experiment, chosen, rows, compared), indent=2))
+    else:
+        _print(experiment, method, layout, chosen, rows, compared)
+    if figure is not None:
+        from suite.timeline.draw import draw_timelines
+
+        wanted = ("this configuration", "SLGS", "dense, layer-wise")
+        draw_timelines(figure, {row.title: row.timeline for row in rows if row.title in wanted})
+        if not as_json:
+            print(f"wrote {figure}")
+
+
+_HOW_TO_GET_COSTS = (
+    "set costs to the costs.yaml of a run on several processes, or costs.layers and costs.network to what "
+    "`suite measure layers` and `suite measure network` write"
+)
+
+
+def _bytes_on_the_wire(experiment, plan) -> tuple[float, str]:
+    """What one worker sends an iteration by the usual collectives, and by which."""
+    workers = experiment.world.workers
+    if not plan.is_sparse:
+        return 2 * (workers - 1) / workers * 4 * plan.entries, "ring all-reduce of 4 bytes an entry"
+    from suite.compress import WireFormat
+
+    wire = experiment.method.wire
+    form = WireFormat(wire.values, wire.indices)
+    handed_in = sum(form.nbytes(message.entries, message.stop - message.start) for message in plan.messages)
+    return (workers - 1) * handed_in, f"all-gather of {handed_in / plan.entries:.3g} bytes an entry"
+
+
+def _print(experiment, method, layout, plan, rows, compared) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from suite.cli.predictions import READING, print_rows
+
+    table = Table(
+        "message", "segment", "entries d", "sent k", "ratio c", title=f"{experiment.method.name}: one iteration"
+    )
+    for number, message in enumerate(plan.messages):
+        for segment in message.segments:
+            k = segment.size if segment.k is None else segment.k
+            table.add_row(str(number), segment.name, f"{segment.size:,}", f"{k:,}", f"{segment.size / k:.4g}")
+    Console().print(table)
+    sent, how = _bytes_on_the_wire(experiment, plan)
+    print(f"{len(plan.messages)} messages, {plan.entries:,} of {layout.size:,} entries;")
+    print(f"one of {experiment.world.workers} workers puts {sent / 1e6:.3f} MB on the wire ({how})")
+    if rows:
+        print_rows([row.row() for row in rows], "Predicted iterations")
+        print(f"{READING}. Layers: {experiment.costs.layers.source or 'of unnamed source'}. ", end="")
+        print(f"Network: {experiment.costs.network.source or 'of unnamed source'}")
+    else:
+        if method.merges_by_costs:
+            print("a run merges these messages by costs that it measures in its first iterations")
+        print(f"no costs, so no times: {_HOW_TO_GET_COSTS}")
+    if compared is not None:
+        print(
+            f"MG-WFBP's rule finds the optimum on {compared['optimal_share']:.0%} of {compared['instances']} random "
+            f"networks of {len(layout.names)} layers; backward and exchange take {compared['mean_gap']:.1%} longer on "
+            f"average, {compared['largest_gap']:.0%} at most"
+        )
+
+
+def _as_object(experiment, plan, rows, compared) -> dict[str, Any]:
+    messages = [
+        [{"segment": s.name, "d": s.size, "k": s.size if s.k is None else s.k} for s in message.segments]
+        for message in plan.messages
+    ]
+    out = {"method": experiment.method.name, "workers": experiment.world.workers, "messages": messages}
+    out |= {"entries": plan.entries, "bytes_sent": _bytes_on_the_wire(experiment, plan)[0]}
+    out["predictions"] = [row.row() for row in rows]
+    return out if compared is None else out | {"merging_on_random_networks": compared}
