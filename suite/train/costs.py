@@ -30,11 +30,12 @@ class CostMeter:
 
     def iteration_begins(self) -> None:
         """Start an iteration."""
-        self._began = time.monotonic()
+        self._began, self._in_backward = time.monotonic(), False
 
-    def backward_begins(self) -> None:
-        """The last local worker's back-propagation starts."""
-        self._moment = time.monotonic()
+    def backward_begins(self, moment: float) -> None:
+        """The last local worker's back-propagation starts; where nobody tells, its first gradient does."""
+        self._in_backward = True
+        self._moment = moment
         self._forward.append(self._moment - self._began)
         self._ready.append(np.zeros(len(self.layout.names)))
         self._select.append(np.zeros(len(self.layout.names)))
@@ -42,6 +43,8 @@ class CostMeter:
 
     def gradient(self, number: int, appeared: float, left: float) -> None:
         """A parameter's gradient appeared and was dealt with, accumulated and selected, between two moments."""
+        if not self._in_backward:
+            self.backward_begins(appeared)
         self._computed += appeared - self._moment
         self._ready[-1][number] = self._computed
         self._select[-1][number] = left - appeared

@@ -113,7 +113,7 @@ class GradientExchange:
         began = self._last_gradient = time.monotonic()
         self._receiver = position
         if self._meter is not None and position == len(self._workers) - 1:
-            self._meter.backward_begins()
+            self._meter.backward_begins(began)
         try:
             with self.clock.phase("compute", traced_as=""):
                 yield

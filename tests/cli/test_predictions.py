@@ -32,7 +32,7 @@ def costs() -> dict:
 
 
 def test_without_costs_it_says_how_to_get_them(config_file):
-    assert "no costs, so no times: set costs.layers and costs.network" in suite("plan", config_file())
+    assert "no costs, so no times: set costs to the costs.yaml of a run" in suite("plan", config_file())
 
 
 def test_with_costs_it_predicts(config_file, costs, tmp_path):

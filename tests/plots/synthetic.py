@@ -201,7 +201,7 @@ def write_results(folder: Path, runs: list[Run] | None = None) -> Path:
 
 
 def _timeline(run: Run) -> pd.DataFrame:
-    """Two ranks that compute 20 + 32 ms; LAGS sends four messages meanwhile, as predicted, the others one afterwards."""
+    """Two ranks that compute 20 + 32 ms; LAGS sends four messages meanwhile, as predicted, others one later."""
     computes = [("forward", "", 0, 20), ("backward", "", 20, 52)]
     layers = [("exchange", f"layer{i}", 36 + 4 * i, 40 + 4 * i) for i in range(4)]
     layers += [("select", f"layer{i}", 35 + 4 * i, 36 + 4 * i) for i in range(4)]
@@ -328,29 +328,15 @@ def _claims(runs: list[Run]) -> dict:
 
     def claim(name, verdict, text, reason="", scope="", checks=(), judged_by=("laptop", "cifar")):
         return {
-            "id": name,
-            "text": text,
-            "source": "reading notes, section 4",
-            "verdict": verdict,
-            "reason": reason,
-            "judged_by": list(judged_by),
-            "scope": scope,
-            "checks": list(checks),
-        }
+            "id": name, "text": text, "source": "reading notes, section 4", "verdict": verdict, "reason": reason,
+            "judged_by": list(judged_by), "scope": scope, "checks": list(checks),
+        }  # fmt: skip
 
     def check(name, expected, required, value, unit, spread, interval, held):
         return {
-            "name": name,
-            "expected": expected,
-            "required": required,
-            "value": value,
-            "unit": unit,
-            "spread": spread,
-            "interval": interval,
-            "seeds": 3,
-            "held": held,
-            "runs": ids,
-        }
+            "name": name, "expected": expected, "required": required, "value": value, "unit": unit, "spread": spread,
+            "interval": interval, "seeds": 3, "held": held, "runs": ids,
+        }  # fmt: skip
 
     within, share = [-0.6, 0.4], [99.2, 99.9]
     return {

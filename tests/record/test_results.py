@@ -1,6 +1,8 @@
 """Tables and MLflow from run folders: repeatable, honest about damage, one writer."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -39,6 +41,18 @@ def at_grid(results, monkeypatch):
     monkeypatch.chdir(results.parents[1])
 
 
+@contextmanager
+def replaced(path: Path, old: str, new: str) -> Iterator[None]:
+    """A file with other words in it, for a while."""
+    before = path.read_text()
+    assert old in before
+    path.write_text(before.replace(old, new, 1))
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
 def test_tables(results):
     tables = {path.stem: pd.read_csv(path) for path in aggregate(results)}
     assert set(tables) == {"runs", "epochs", "phases", "timeline", "assumption", "assumption_iterations"}
@@ -56,15 +70,30 @@ def test_timelines_are_of_runs_on_several_processes(results):
 
     assert table().empty
     folder = results / "runs/text/lags/0"
-    config = (folder / "config.yaml").read_text()
-    try:
-        (folder / "config.yaml").write_text(config.replace("processes: 1", "processes: 4"))
+    with replaced(folder / "config.yaml", "processes: 1", "processes: 4"):
         rows, traced = table(), json.loads((folder / "timeline.json").read_text())["events"]
         assert set(rows["method"]) == {"lags"} and set(rows["label"]) == {"LAGS-SGD"}
-        assert list(rows["phase"]) == [event["phase"] for event in traced]
+        assert list(rows["phase"]) == [event["phase"] for event in traced] and set(rows["kind"]) == {"traced"}
         assert rows["end"].tolist() == pytest.approx([event["end"] for event in traced])
-    finally:
-        (folder / "config.yaml").write_text(config)
+        predicted = '"predicted": [{"phase": "forward", "label": "", "start": 0.0, "end": 0.5}], "events": '
+        with replaced(folder / "timeline.json", '"events": ', predicted):
+            last = table().iloc[-1]
+            assert last["kind"] == "predicted" and last["end"] == 0.5 and pd.isna(last["rank"])
+
+
+def test_random_data_give_no_scores(results):
+    with replaced(results / "runs/text/lags/0/config.yaml", "name: pydoc", "name: synthetic"):
+        tables = {path.stem: pd.read_csv(path) for path in aggregate(results)}
+    runs = tables["runs"].set_index(["method", "seed"])
+    assert list(runs.index[runs["final"].isna()]) == [("lags", 0)] and runs["seconds"].notna().all()
+    assert ("lags", 0) not in set(zip(tables["epochs"]["method"], tables["epochs"]["seed"], strict=True))
+
+
+def test_medians_leave_out_the_first_iterations(results):
+    folder = results / "runs/text/dense/0"
+    seconds = pd.read_parquet(folder / "iterations.parquet")["iteration_s"]
+    found = json.loads((folder / "summary.json").read_text())["median_seconds"]["iteration"]
+    assert found == pytest.approx(seconds[3:].median())
 
 
 def test_tables_are_rebuilt_to_the_byte(results):

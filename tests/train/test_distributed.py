@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 import suite
-from helpers import require
+from helpers import ROOT, require
+from suite.config import load_config
 from suite.config.experiment import WorldConfig
 from suite.errors import ConfigError, SuiteError
 from suite.world import World
@@ -259,6 +260,22 @@ def test_a_script_of_ones_own_gives_the_suites_hash(
     found = json.loads((tmp_path / "hash.json").read_text())
     assert found["sha256"] == summary_of(tmp_path / "run")["parameters_sha256"]
     assert found["bytes_sent"] == pytest.approx(summary_of(tmp_path / "run")["bytes_sent"])
+    # The run has merged its messages by what it measured, and says what that predicts beside what was traced.
+    assert summary_of(tmp_path / "run")["messages"] < summary_of(tmp_path / "run")["segments"]
+    trace = json.loads((tmp_path / "run" / "timeline.json").read_text())
+    assert 0 <= trace["hidden_share"] <= 1 and {e["phase"] for e in trace["predicted"]} >= {"backward", "exchange"}
+    assert load_config(str(tmp_path / "run" / "config.yaml"), [f"costs={tmp_path / 'run' / 'costs.yaml'}"]).costs
+
+
+@pytest.mark.slow
+@pytest.mark.horovod
+def test_the_documented_script_learns(tmp_path, capfd):
+    """The code of docs/use-in-your-training.md, as it stands there."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "use-in-your-training.md").read_text(), re.DOTALL)
+    (tmp_path / "script.py").write_text(code)
+    ranks("horovod", 2, [sys.executable, str(tmp_path / "script.py")], tmp_path)
+    loss, sent = re.search(r"loss ([\d.]+), ([\d.]+) MB sent", capfd.readouterr().out).groups()
+    assert 0 < float(loss) < 10 and 0 < float(sent) < 0.1
 
 
 @pytest.mark.slow
