@@ -1,5 +1,5 @@
 """Figures: one file a figure in plots/figures, drawn from the tidy tables in results/<profile>/tables.
 
-`python -m plots --results results/<profile>` draws all of them. The tables are plain CSV, so this room needs nothing
-of the library; plots/tables.py says what it reads.
+`python -m plots --results results/<profile>` draws all of them. The tables are plain CSV; plots/tables.py says
+what this room reads of them.
 """

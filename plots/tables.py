@@ -16,13 +16,15 @@ _TEXT = {
     "assumption": "experiment method label segment",
     "assumption_iterations": "experiment method label segment",
     "phases": "experiment method label transport phase",
+    "timeline": "experiment method label kind phase event",
 }
 _NUMBERS = {
-    "runs": "seed workers processes density final iterations bytes_sent",
+    "runs": "seed workers processes density final iterations bytes_sent hidden_share",
     "epochs": "seed density epoch train_loss value bytes_sent",
     "assumption": "seed points delta_max above_one",
     "assumption_iterations": "seed iteration position d k delta norm_ratio",
     "phases": "seed workers processes median_s",
+    "timeline": "seed rank start end",
 }
 # Two runs may share an axis when they trained the same model on the same data for the same time.
 TASK = ["model", "dataset", "metric", "workers", "iterations"]
@@ -41,6 +43,7 @@ class Tables:
     assumption: pd.DataFrame
     assumption_iterations: pd.DataFrame
     phases: pd.DataFrame
+    timeline: pd.DataFrame
 
     @classmethod
     def read(cls, results: Path) -> "Tables":
@@ -57,13 +60,13 @@ class Tables:
     def comparisons(self) -> list[str]:
         """Experiments that set methods side by side: at least two methods, each run in one way only.
 
-        That leaves out sweeps and ablations. Where some of them have several seeds, those with one seed are left out
-        as well: they were made for another purpose, such as timing.
+        That leaves out sweeps, ablations and runs whose test metric means nothing. Where some of them have several
+        seeds, those with one seed are left out as well: they were made for another purpose, such as timing.
         """
         ablations = set(self.runs.experiment[self.ablated])
         seeds = {
             name: of.seed.nunique()
-            for name, of in self.runs.groupby("experiment", sort=False)
+            for name, of in self._scored.groupby("experiment", sort=False)
             if of.method_name.nunique() == of.method.nunique() >= 2 and name not in ablations
         }
         several = [name for name, count in seeds.items() if count >= 2]
@@ -80,12 +83,17 @@ class Tables:
 
     @cached_property
     def distinct_runs(self) -> pd.DataFrame:
-        """Runs without repetitions: one a task, method, density, use of the residual and seed.
+        """Runs with a test metric, without repetitions: one a task, method, density, use of the residual and seed.
 
         The same cell on more processes gives the same result and must not count as another seed.
         """
-        runs = self.runs.assign(ablated=self.ablated)
+        runs = self._scored.assign(ablated=self.ablated)
         return runs.drop_duplicates([*TASK, "method_name", "density", "ablated", "seed"])
+
+    @property
+    def _scored(self) -> pd.DataFrame:
+        """Runs whose test metric means something: the table leaves it empty where data were made for timings."""
+        return self.runs[self.runs.final.notna()]
 
 
 def _read(path: Path, name: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ rule aggregate:
     output:
         expand(
             f"{RESULTS}/tables/{{table}}.csv",
-            table=["runs", "epochs", "phases", "assumption", "assumption_iterations"],
+            table=["runs", "epochs", "phases", "timeline", "assumption", "assumption_iterations"],
         ),
     log:
         f"{RESULTS}/logs/aggregate.log",
@@ -38,7 +38,7 @@ rule track:
 rule figures:
     input:
         tables=rules.aggregate.output,
-        code=glob(f"{workflow.basedir}/plots/**/*.py", recursive=True),
+        code=glob(f"{workflow.basedir}/plots/**/*.py", recursive=True) + glob(f"{workflow.basedir}/suite/timeline/*.py"),
     output:
         f"{RESULTS}/figures/captions.json",
     log:

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "record": {"config"},
     "claims": {"config", "record"},
     "report": {"config", "record"},
-    "train": {"config", "plan", "compress", "world", "methods", "models", "data", "measure", "record"},
+    "train": {"config", "timeline", "plan", "compress", "world", "methods", "models", "data", "measure", "record"},
     "bench": {"config", "plan", "compress", "world", "methods", "models", "data", "measure", "record", "train"},
 }
 

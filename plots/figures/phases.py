@@ -5,19 +5,13 @@ from matplotlib.figure import Figure
 
 from plots.style import listing, panels
 from plots.tables import Tables
+from suite.timeline.draw import PHASE_COLOURS
 
 ORDER = 70
 TITLE = "Time of one iteration on real processes"
 MISSING = "this profile has no run on more than one process"
-# Paul Tol's muted palette: apart from the methods' colours, and told apart without red or green.
-_PHASES = {
-    "compute": "#88ccee",
-    "select": "#ddcc77",
-    "exchange": "#cc6677",
-    "apply": "#44aa99",
-    "other": "#aaaaaa",
-    "measure": "#eeeeee",
-}
+# As the bars are stacked.
+_PHASES = ("compute", "select", "exchange", "apply", "other", "measure")
 _TRANSPORTS = {"horovod": "Horovod", "torch": "torch.distributed"}
 _SETTING = ["experiment", "workers", "processes", "transport"]
 
@@ -37,7 +31,7 @@ def draw(tables: Tables) -> Figure | None:
                 high,
                 bottom=foot,
                 width=0.62,
-                color=_PHASES[phase],
+                color=PHASE_COLOURS[phase],
                 label=phase,
                 edgecolor="white",
                 linewidth=0.8,
@@ -52,6 +46,7 @@ def draw(tables: Tables) -> Figure | None:
         for place, (value, extra) in enumerate(zip(total, measured, strict=True)):
             text = f"{value:.0f} ms" + (f"\n({value - extra:.0f} without measure)" if extra >= 0.5 else "")
             panel.text(place, value + 0.015 * total.max(), text, ha="center", va="bottom", fontsize=9)
+        panel.set_xticks(range(len(total)), [label.replace(" ", "\n") for label in total.index], fontsize=8)
         panel.grid(axis="x", visible=False)
         # One bar alone would fill the panel.
         panel.set_xlim(-0.5, max(len(total), 3) - 0.5)
@@ -64,11 +59,10 @@ def draw(tables: Tables) -> Figure | None:
 def _times(tables: Tables) -> dict[tuple, pd.DataFrame]:
     """Milliseconds by method label and phase, for each experiment and placement on several processes."""
     rows = tables.phases[tables.phases.processes > 1]
-    order = list(_PHASES)
     found = {}
     for setting, of in rows.groupby(_SETTING, sort=False):
         grid = 1000 * of.pivot_table(index="label", columns="phase", values="median_s", aggfunc="mean", sort=False)
-        found[setting] = grid.fillna(0.0).reindex(columns=[phase for phase in order if phase in grid])
+        found[setting] = grid.fillna(0.0).reindex(columns=[phase for phase in _PHASES if phase in grid])
     return found
 
 
@@ -115,9 +109,9 @@ def _caption(tables: Tables) -> str:
     reading = (
         "Milliseconds an iteration by phase: for each run the median over iterations, then the mean over seeds; the "
         "number on top is the sum of the phases. compute: forward and backward; select: choosing the entries to send; "
-        "exchange: the collective, with waiting for slower processes; apply: the update; measure (hatched): logging "
-        "the assumption, which training does not need and the comparisons below leave out. Where all processes share "
-        "one machine, the exchange crosses no network."
+        "exchange: starting collectives and waiting for what back-propagation has not hidden, slower processes "
+        "included; apply: the update; measure (hatched): logging the assumption, which training does not need and the "
+        "comparisons below leave out. Where all processes share one machine, the exchange crosses no network."
     )
     return "\n".join([reading, *parts])
 

@@ -107,6 +107,7 @@ class _Distributed:
         self._world = world or adopt_world(flat.device)
         layout = Layout(tuple(parameters), tuple(p.numel() for p in self._parameters))
         self._exchange = GradientExchange(method, layout, self._world, PhaseClock(), flat)
+        self._exchange.shares_update = True  # as the parameters' gradients
         self._memory = Memory(self._world.rank, seed, flat, method.error_feedback)
         self._exchange.init_worker(self._memory)
         # `data` gives every view a version of its own, by which changes to one gradient are told from those to others.

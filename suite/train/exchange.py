@@ -29,7 +29,7 @@ class Outcome:
     """What an exchange gave.
 
     Attributes:
-        update: float32 [d], the average over workers of what was sent; overwritten by the next exchange.
+        update: float32 [d], the average over workers of what was sent, to be read only and until the next exchange.
         status: float64 [P, n], the rows passed in, of all workers.
         mean_accumulated: float32 [d], the average over workers of what could have been sent, when asked for.
     """
@@ -52,6 +52,8 @@ class GradientExchange:
         self.method, self.layout, self.world, self.clock, self.overlap = method, layout, world, clock, overlap
         self.compressor = method.compressor()
         self.update = torch.zeros_like(like)
+        self.shares_update = False  # with somebody who may change it, so that it has to be cleared as a whole
+        self._written: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._receiver: int | None = None
         self.measured_costs: Costs | None = None
         # Whether messages are for the exchange to merge, by costs that it measures in the first iterations.
@@ -154,7 +156,7 @@ class GradientExchange:
             with clock.phase("measure"):
                 observed = world.observe_sum(self._accumulated(), "observed")
         with clock.phase("apply", "clear"):
-            self.update.zero_()
+            self._clear_update()
         for number, message in enumerate(self.plan.messages):
             with clock.phase("exchange", message.name, traced_as="wait"):
                 arrived = self._started[number].wait()
@@ -208,6 +210,14 @@ class GradientExchange:
             pending = pending.after(self._watch.started(message.name, pending.arrived))
         self._started.append(pending)
 
+    def _clear_update(self) -> None:
+        """Zero what the last exchange wrote: of a sparse update a small part, of a dense one nothing, which is replaced."""
+        if self.shares_update:
+            self.update.zero_()
+        for share, indices in self._written:
+            share.index_fill_(0, indices.long(), 0.0)
+        self._written.clear()
+
     def _add(self, message: Message, own: Summable | Gatherable, arrived: torch.Tensor) -> None:
         """Average a message's share. Gathered payloads, int32 [P, n], are added one worker after the other, so that the
         bits are the same in every placement; each is divided by P on the way."""
@@ -218,6 +228,7 @@ class GradientExchange:
         for buffer in arrived:
             payload = own.unpack(buffer)
             share.index_add_(0, payload.indices, payload.values, alpha=1 / self.world.size)
+            self._written.append((share, payload.indices))
 
     def _accumulated(self) -> list[torch.Tensor]:
         """What each local worker had accumulated: what it sent put back beside what is left, which is exact."""

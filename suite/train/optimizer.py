@@ -19,18 +19,22 @@ class FlatSGD:
     def __init__(self, parameters: torch.Tensor, config: OptimizerConfig, lr_inside: bool):
         self.parameters, self.config, self.lr_inside = parameters, config, lr_inside
         self.momentum: torch.Tensor | None = None
+        self._scratch: torch.Tensor | None = None
         self.current_lr = config.lr
 
     @torch.no_grad()
     def step(self, update: torch.Tensor, lr: float) -> None:
-        """Move the parameters along `update` [d], which is overwritten."""
+        """Move the parameters along `update` [d], which is only read."""
         config, self.current_lr = self.config, lr
         carried = lr if self.lr_inside else 1.0
+        if self._scratch is None and (config.clip_norm is not None or config.weight_decay):
+            self._scratch = torch.empty_like(update)
         if config.clip_norm is not None:
             norm = torch.linalg.vector_norm(update)
-            update *= torch.clamp(carried * config.clip_norm / (norm + 1e-6), max=1.0)
+            factor = torch.clamp(carried * config.clip_norm / (norm + 1e-6), max=1.0)
+            update = torch.mul(update, factor, out=self._scratch)
         if config.weight_decay:
-            update.add_(self.parameters, alpha=carried * config.weight_decay)
+            update = torch.add(update, self.parameters, alpha=carried * config.weight_decay, out=self._scratch)
         if config.momentum:
             self.momentum = (
                 update.clone() if self.momentum is None else self.momentum.mul_(config.momentum).add_(update)
