@@ -47,8 +47,8 @@ class Identity:
 class TopK:
     """Sends each segment's k entries of largest magnitude; what the wire format rounds off them stays in `acc`."""
 
-    def __init__(self, wire: WireFormat = WireFormat()):
-        self.wire = wire
+    def __init__(self, wire: WireFormat | None = None):
+        self.wire = wire or WireFormat()
 
     def init(self, size: int) -> State:
         return {}

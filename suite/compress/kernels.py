@@ -68,7 +68,7 @@ def accumulate_select(
     indices: np.ndarray,
     values: np.ndarray,
 ) -> np.int32:
-    """`accumulate`, then `select` with clearing, in one pass: gradient and residual are read and acc is written once."""
+    """`accumulate` and `select` with clearing in one pass: gradient and residual are read and acc is written once."""
     bits = acc.view(np.int32)
     stride = _stride(acc.size, k)
     sample = np.empty((acc.size + stride - 1) // stride, np.float32)

@@ -1,7 +1,7 @@
 """Exact top-k by magnitude, with a defined answer for ties, on any device.
 
-On a CPU `suite.compress.kernels` does it in one pass over memory; on other devices torch operations make the same choice,
-bit for bit.
+On a CPU `suite.compress.kernels` does it in one pass over memory; on other devices torch operations make the same
+choice, bit for bit.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """How the chosen entries of a message lie in the one buffer that is gathered.
 
-Values, then indices, each padded to a multiple of four bytes. The size follows from the plan alone, never from the data, so
-every worker's buffer has the same size and nobody has to announce one.
+Values, then indices, each padded to a multiple of four bytes. The size follows from the plan alone, never from the
+data, so every worker's buffer has the same size and nobody has to announce one.
 """
 
 from dataclasses import dataclass

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from suite.config.costs import Costs
 from suite.compress import Accumulation, Gatherable, Summable
+from suite.config.costs import Costs
 from suite.measure import ArrivalWatch, PhaseClock
 from suite.methods import Method
 from suite.plan import Layout, Message, Plan
@@ -211,7 +211,7 @@ class GradientExchange:
         self._started.append(pending)
 
     def _clear_update(self) -> None:
-        """Zero what the last exchange wrote: of a sparse update a small part, of a dense one nothing, which is replaced."""
+        """Zero what the last exchange wrote: a small part of a sparse update; a dense one is replaced anyway."""
         if self.shares_update:
             self.update.zero_()
         for share, indices in self._written:
