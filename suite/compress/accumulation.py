@@ -53,6 +53,13 @@ class Accumulation:
             taken = take_topk(self.form(start, stop), k, start - offset, indices, values)
         self._largest.append(taken)
 
+    def release(self, start: int, stop: int) -> None:
+        """Let go of the gradients that end in start to stop: these entries have been formed."""
+        for number in range(bisect_right(self._bounds, start) - 1, len(self.gradients)):
+            if self._bounds[number + 1] > stop:
+                break
+            self.gradients[number] = None
+
     def is_finite(self) -> bool:
         """Whether everything formed was finite. Waits for the device."""
         return all(is_finite(largest) for largest in self._largest)

@@ -93,9 +93,12 @@ class Method(ABC):
         return getattr(self.settings, "lr_placement", "outside") == "inside"
 
     def density_at(self, epoch: int) -> float | None:
-        """The global density of `epoch`, None for a method that sends everything."""
-        density_at = getattr(self.settings, "density_at", None)
-        return None if density_at is None else density_at(epoch)
+        """The global density of `epoch`; None for a method that sends everything, or where ratios adapt to costs."""
+        settings = self.settings
+        if not isinstance(settings, SparseSettings):
+            return None
+        adapts = getattr(settings, "adaptive", None) and epoch >= len(settings.density_warmup)
+        return None if adapts else settings.density_at(epoch)
 
     @property
     def entry_bytes(self) -> int:
@@ -109,7 +112,7 @@ class Method(ABC):
         return getattr(self.settings, "messages", None) == "merged"
 
     def in_messages(self, plan: Plan, layout: Layout) -> Plan:
-        """A layer-wise plan in the messages that `settings.messages` asks for; not merged yet where costs are not known."""
+        """A layer-wise plan in the messages `settings.messages` asks for; not merged yet where no costs are known."""
         if self.settings.messages == "one":
             return plan.merged()
         if self.merges_by_costs and self.costs is not None:

@@ -39,7 +39,7 @@ class FinishedRun:
         return {
             "experiment": self.cell.experiment, "title": self.cell.title, "method": self.cell.method,
             "method_name": method["name"], "label": self.summary["label"], "seed": self.cell.seed,
-            "density": method.get("density"),
+            "density": self.summary.get("density", method.get("density")),  # earlier versions did not write it
         }  # fmt: skip
 
     @property

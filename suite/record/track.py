@@ -87,6 +87,8 @@ def _import(client, experiment: str, run: FinishedRun, fingerprint: str) -> None
         for name, column in ((row["metric"], "value"), ("test_loss",) * 2, ("train_loss",) * 2, ("bytes_sent",) * 2)
     ]
     end = int(epochs["timestamp"].iloc[-1] * 1000)
+    if run.summary.get("hidden_share") is not None:
+        metrics.append(Metric("hidden_share", run.summary["hidden_share"], end, 0))
     metrics += [Metric(f"median_{k}_s", v, end, 0) for k, v in run.summary["median_seconds"].items()]
     metrics += [
         Metric(name, float(run.summary[name]), end, 0) for name in ("final", "best", "skipped", "dropped", "seconds")

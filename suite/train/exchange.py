@@ -79,6 +79,13 @@ class GradientExchange:
         self._carriers = carriers
         self._parts = [sum(i in carried for carried in carriers) for i in range(len(self.plan.messages))]
 
+    @property
+    def density(self) -> float | None:
+        """rho in force: as configured or, where ratios adapt, the share of entries that is sent; None for dense."""
+        if not self.plan.is_sparse:
+            return None
+        return self.method.density_at(self._epoch) or self.plan.entries / self.layout.size
+
     def init_worker(self, worker: Memory) -> None:
         """Give a new worker the compressor's initial state."""
         worker.compressor = self.compressor.init(self.layout.size)
@@ -195,6 +202,7 @@ class GradientExchange:
                     accumulation, message, self._states[position], worker.rng
                 )
                 payloads.append(payload)
+            accumulation.release(message.start, message.stop)
             if position == len(self._workers) - 1:
                 with self.clock.phase("exchange", message.name, traced_as="start"):
                     self._send(number, message)

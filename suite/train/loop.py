@@ -144,8 +144,8 @@ class Trainer:
         loss = float(outcome.status[:, 0].mean())
         self.epoch_loss += loss
         if self.world.rank == 0:
-            density = self.method.density_at(epoch)
-            row = {"iteration": self.iteration, "epoch": epoch + 1, "lr": lr, "density": density, "loss": loss}
+            row = {"iteration": self.iteration, "epoch": epoch + 1, "lr": lr, "density": self.exchange.density}
+            row |= {"loss": loss}
             row |= {"skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": time.time()}
             self.recorder.add("iterations", row | clock.row())
         if clock.tracing:
@@ -264,6 +264,7 @@ class Trainer:
                 "dropped": self.dataset.dropped(self.world.size, self.config.train.batch_size),
                 "resumed_at": self.resumed_at, "seconds": self.train_seconds,
                 "higher_is_better": self.task.higher_is_better, "hidden_share": self.folder.read_hidden_share(),
+                "density": self.exchange.density,
             }  # fmt: skip
             write_json(
                 self.folder.summary, summarise(self.config, self.folder, self.recorder, self.method.label, facts)
