@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from suite.bench.timing import interleaved, medians
-from suite.compress import accumulate_take_topk, select_topk
+from suite.compress import accumulate_take_topk, native, select_topk
 from suite.plan import entries_kept
 
 RESNET50 = 25_557_032  # parameters of ResNet-50
@@ -54,9 +54,10 @@ def _cases(size: int, k: int) -> dict[str, Callable[[], object]]:
     x = torch.randn(size, generator=draw)
     gradient, residual = x, torch.randn(size, generator=draw)
     acc, values, indices = torch.empty(size), torch.empty(k), torch.empty(k, dtype=torch.int32)
+    left, new, old, places, into = map(native, (acc, gradient, residual, indices, values))
     return {
         "topk": lambda: torch.topk(x.abs(), k, sorted=False),
         "copy": lambda: acc.copy_(x),
         "ours": lambda: select_topk(x, k),
-        "fused": lambda: accumulate_take_topk(acc, gradient, residual, 1.0, k, 0, indices, values),
+        "fused": lambda: accumulate_take_topk(left, new, old, 1.0, k, 0, places, into),
     }

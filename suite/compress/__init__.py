@@ -6,7 +6,7 @@ Every compressor leaves in the accumulated gradient what it did not send: sent +
 from suite.compress.accumulation import Accumulation
 from suite.compress.compressors import Compressor, Identity, TopK
 from suite.compress.payload import Gatherable, Summable
-from suite.compress.select import accumulate_take_topk, select_topk
+from suite.compress.select import accumulate_take_topk, native, select_topk
 from suite.compress.wire import WireFormat
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "TopK",
     "WireFormat",
     "accumulate_take_topk",
+    "native",
     "select_topk",
 ]

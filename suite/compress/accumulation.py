@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import torch
 
-from suite.compress.select import accumulate, accumulate_take_topk, is_finite, take_topk
+from suite.compress.select import Native, accumulate, accumulate_take_topk, is_finite, native, take_topk
 from suite.plan import Layout
 
 
@@ -26,31 +26,30 @@ class Accumulation:
         self.acc, self.residual = acc, residual
         self.gradients: list[torch.Tensor | None] = [None] * len(layout.sizes)
         self.scale = 1.0
-        self._bounds = [*layout.offsets, layout.size]
+        self._bounds = layout.bounds
+        self._acc, self._residual = native(acc), None if residual is None else native(residual)
         self._largest: list[int | torch.Tensor] = []
 
     def form(self, start: int, stop: int) -> torch.Tensor:
         """Accumulate entries start to stop; returns the view of them in `acc`."""
         for first, end, gradient in self._pieces(start, stop):
-            part, residual = self.acc[first:end], self._residual(first, end)
+            part, residual = self._acc[first:end], self._kept(first, end)
             if gradient is not None:
                 self._largest.append(accumulate(part, gradient, residual, self.scale))
-            elif residual is not None:
-                part.copy_(residual)
             else:
-                part.zero_()
+                part[:] = 0 if residual is None else residual
         return self.acc[start:stop]
 
-    def take_topk(
-        self, start: int, stop: int, k: int, offset: int, indices: torch.Tensor, values: torch.Tensor
-    ) -> None:
-        """Accumulate entries start to stop and move the k largest out of `acc`; their positions count from `offset`."""
-        first, end, gradient = next(self._pieces(start, stop))
+    def take_topk(self, start: int, stop: int, k: int, origin: int, indices: Native, values: Native) -> None:
+        """Accumulate entries start to stop and move the k largest out of `acc`; indices count from `origin`."""
+        _, end, gradient = next(self._pieces(start, stop))
+        part = self._acc[start:stop]
         if end == stop and gradient is not None:
-            part, residual = self.acc[start:stop], self._residual(start, stop)
-            taken = accumulate_take_topk(part, gradient, residual, self.scale, k, start - offset, indices, values)
+            kept = self._kept(start, stop)
+            taken = accumulate_take_topk(part, gradient, kept, self.scale, k, start - origin, indices, values)
         else:
-            taken = take_topk(self.form(start, stop), k, start - offset, indices, values)
+            self.form(start, stop)
+            taken = take_topk(part, k, start - origin, indices, values)
         self._largest.append(taken)
 
     def release(self, start: int, stop: int) -> None:
@@ -64,14 +63,13 @@ class Accumulation:
         """Whether everything formed was finite. Waits for the device."""
         return all(is_finite(largest) for largest in self._largest)
 
-    def _residual(self, start: int, stop: int) -> torch.Tensor | None:
-        return None if self.residual is None else self.residual[start:stop]
+    def _kept(self, start: int, stop: int) -> Native | None:
+        return None if self._residual is None else self._residual[start:stop]
 
-    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, torch.Tensor | None]]:
+    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Native | None]]:
         """The entries cut where one parameter tensor ends and the next begins: (start, stop, gradient)."""
         number = bisect_right(self._bounds, start) - 1
         while start < stop:
-            end, gradient = min(self._bounds[number + 1], stop), self.gradients[number]
-            offset = self._bounds[number]
-            yield start, end, None if gradient is None else gradient[start - offset : end - offset]
+            first, end, gradient = self._bounds[number], min(self._bounds[number + 1], stop), self.gradients[number]
+            yield start, end, None if gradient is None else native(gradient)[start - first : end - first]
             start, number = end, number + 1

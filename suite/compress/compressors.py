@@ -6,7 +6,7 @@ import torch
 
 from suite.compress.accumulation import Accumulation
 from suite.compress.payload import Gatherable, Summable
-from suite.compress.select import new_selection
+from suite.compress.select import native, new_selection
 from suite.compress.wire import WireFormat
 from suite.plan import Message
 
@@ -58,10 +58,10 @@ class TopK:
     ) -> tuple[Gatherable, State]:
         acc = accumulation.acc[message.start : message.stop]
         values, indices = new_selection(message.entries, acc)
-        filled = 0
-        for segment in sorted(message.segments, key=lambda s: s.start):
+        into, places, filled = native(values), native(indices), 0
+        for segment in reversed(message.segments):  # by ascending index
             part = slice(filled, filled + segment.k)
-            accumulation.take_topk(segment.start, segment.stop, segment.k, message.start, indices[part], values[part])
+            accumulation.take_topk(segment.start, segment.stop, segment.k, message.start, places[part], into[part])
             filled += segment.k
         sent = self.wire.round_values(values)
         if sent is not values:

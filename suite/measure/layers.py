@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from suite.compress import accumulate_take_topk
+from suite.compress import accumulate_take_topk, native
 from suite.compress.select import new_selection
 from suite.config.costs import LayerCost, LayerCosts
 from suite.plan import entries_kept
@@ -88,10 +88,11 @@ def _time_selection(watch: "_Stopwatch", worker: Worker, number: int, k: int) ->
         return 0.0
     start = sum(worker.flat.sizes[:number])
     part = slice(start, start + worker.flat.sizes[number])
-    acc, residual = worker.accumulated[part], worker.residual[part]
-    values, indices = new_selection(k, acc)
+    acc, residual = worker.accumulated[part], native(worker.residual[part])
+    values, indices = (native(empty) for empty in new_selection(k, acc))
+    acc, gradient = native(acc), native(gradient.view(-1))
     began = watch.stamp()
-    accumulate_take_topk(acc, gradient.view(-1), residual, 1.0, k, 0, indices, values)
+    accumulate_take_topk(acc, gradient, residual, 1.0, k, 0, indices, values)
     end = watch.stamp()
     watch.wait()
     return watch.seconds(began, end)

@@ -1,6 +1,7 @@
 """Where each parameter tensor lies in the flattened gradient."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 
@@ -21,7 +22,12 @@ class Layout:
         """d, the length of the flattened gradient in elements."""
         return sum(self.sizes)
 
+    @cached_property
+    def bounds(self) -> tuple[int, ...]:
+        """First element of each tensor, and d behind the last."""
+        return tuple(accumulate(self.sizes, initial=0))
+
     @property
     def offsets(self) -> tuple[int, ...]:
         """First element of each tensor."""
-        return tuple(accumulate(self.sizes, initial=0))[:-1]
+        return self.bounds[:-1]

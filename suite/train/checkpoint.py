@@ -103,7 +103,7 @@ def _save(value: dict[str, Any], path: Path) -> dict[str, str]:
         file.write(whole.getbuffer())
         file.flush()
         os.fsync(file.fileno())
-    return {path.name: _digest(path)}
+    return {path.name: hashlib.sha256(whole.getbuffer()).hexdigest()}
 
 
 def _digest(path: Path) -> str:

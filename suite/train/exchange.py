@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -74,7 +75,7 @@ class GradientExchange:
         self.plan: Plan = plan.check(self.layout)
         carriers = [
             [i for i, message in enumerate(self.plan.messages) if message.start < stop and start < message.stop]
-            for start, stop in zip(self.layout.offsets, [*self.layout.offsets[1:], self.layout.size], strict=True)
+            for start, stop in pairwise(self.layout.bounds)
         ]
         self._carriers = carriers
         self._parts = [sum(i in carried for carried in carriers) for i in range(len(self.plan.messages))]
@@ -134,7 +135,7 @@ class GradientExchange:
     def gradient_ready(self, position: int, number: int, gradient: torch.Tensor) -> None:
         """A local worker's gradient of parameter `number` exists; messages that waited for it alone go out."""
         appeared = self._last_gradient = time.monotonic()
-        self._accumulations[position].gradients[number] = gradient.detach().reshape(-1)
+        self._accumulations[position].gradients[number] = gradient.detach().reshape(-1).contiguous()
         for message in self._carriers[number]:
             self._missing[position][message] -= 1
         if self.overlap:
@@ -158,10 +159,11 @@ class GradientExchange:
         with clock.phase("exchange", "status", traced_as="wait"):
             finite = [accumulation.is_finite() for accumulation in self._accumulations]
             status = world.status([[loss, not ok, stop] for loss, ok in zip(losses, finite, strict=True)])
-        observed = None
+        left = None
         if observe:
             with clock.phase("measure"):
-                observed = world.observe_sum(self._accumulated(), "observed")
+                first, *others = (worker.accumulated for worker in self._workers)
+                left = world.observe_sum([first.clone(), *others], "left")
         with clock.phase("apply", "clear"):
             self._clear_update()
         for number, message in enumerate(self.plan.messages):
@@ -172,9 +174,10 @@ class GradientExchange:
         with clock.phase("exchange", "status", traced_as="wait"):
             rows = status.wait()
         mean = None
-        if observed is not None:
+        if left is not None:
             with clock.phase("measure"):
-                mean = observed.wait() / world.size
+                # What a worker sent and what it kept add up to what it had accumulated, bit for bit.
+                mean = left.wait() / world.size + self.update
         if self._watch is not None:
             self._watch.close()
         if self._meter is not None and self._meter.complete:
@@ -237,14 +240,3 @@ class GradientExchange:
             payload = own.unpack(buffer)
             share.index_add_(0, payload.indices, payload.values, alpha=1 / self.world.size)
             self._written.append((share, payload.indices))
-
-    def _accumulated(self) -> list[torch.Tensor]:
-        """What each local worker had accumulated: what it sent put back beside what is left, which is exact."""
-        out = []
-        for worker, payloads in zip(self._workers, self._payloads, strict=True):
-            acc = worker.accumulated.clone()
-            for message, payload in zip(self.plan.messages, payloads, strict=True):
-                if isinstance(payload, Gatherable):
-                    acc[message.start : message.stop].index_add_(0, payload.indices, payload.values)
-            out.append(acc)
-        return out

@@ -26,6 +26,11 @@ class FlatParameters:
         self.vector = torch.cat([p.detach().reshape(-1) for p in self.parameters])
         for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
             parameter.data = view
+        # Where the model keeps each of its buffers: looked up once, because workers take turns many times a second.
+        self.buffer_places = {
+            name: (model.get_submodule(name.rpartition(".")[0])._buffers, name.rpartition(".")[2])
+            for name, _ in model.named_buffers()
+        }
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -90,7 +95,7 @@ class Worker(Memory):
     def __init__(self, index: int, seed: int, flat: FlatParameters, with_residual: bool):
         super().__init__(index, seed, flat.vector, with_residual)
         self.flat = flat
-        self.buffers = {name: buffer.clone() for name, buffer in flat.model.named_buffers()}
+        self.buffers, self._statistics = _packed(dict(flat.model.named_buffers()))
         self.hidden: tuple[torch.Tensor, ...] | None = None
         self._on_gpu = flat.vector.device.type == "cuda"
         device = flat.vector.device if self._on_gpu else "cpu"
@@ -99,18 +104,16 @@ class Worker(Memory):
     @contextmanager
     def computing(self) -> Iterator[nn.Module]:
         """The process's model dressed as this worker's: its statistics, its random numbers, no gradients."""
-        model = self.flat.model
-        for name, buffer in self.buffers.items():
-            owner, _, key = name.rpartition(".")
-            model.get_submodule(owner)._buffers[key] = buffer
+        for name, (owner, key) in self.flat.buffer_places.items():
+            owner[key] = self.buffers[name]
         for parameter in self.flat.parameters:
             parameter.grad = None
-        self._before = (self.hidden, {name: buffer.clone() for name, buffer in self.buffers.items()})
+        self._before = (self.hidden, [vector.clone() for vector in self._statistics])
         generators = torch.cuda if self._on_gpu else torch
         outside = generators.get_rng_state()
         generators.set_rng_state(self.dropout_rng)
         try:
-            yield model
+            yield self.flat.model
         finally:
             self.dropout_rng = generators.get_rng_state()
             generators.set_rng_state(outside)
@@ -118,8 +121,8 @@ class Worker(Memory):
     def forget_batch(self) -> None:
         """Undo what the last `computing` did to statistics and hidden state: its gradient is not used."""
         self.hidden, before = self._before
-        for name, buffer in self.buffers.items():
-            buffer.copy_(before[name])
+        for vector, saved in zip(self._statistics, before, strict=True):
+            vector.copy_(saved)
 
     def state_dict(self) -> dict[str, Any]:
         """Plain tensors and values; loads with torch's safe default."""
@@ -136,3 +139,15 @@ class Worker(Memory):
             buffer.copy_(state["buffers"][name])
         self.hidden = None if state["hidden"] is None else tuple(state["hidden"])
         self.dropout_rng = state["dropout_rng"]
+
+
+def _packed(buffers: dict[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], list[torch.Tensor]]:
+    """Copies of the buffers as views of one vector a dtype, which is quick to save; the views and the vectors."""
+    views: dict[str, torch.Tensor] = {}
+    vectors = []
+    for dtype in {buffer.dtype: None for buffer in buffers.values()}:
+        of_dtype = {name: buffer for name, buffer in buffers.items() if buffer.dtype == dtype}
+        vectors.append(torch.cat([buffer.detach().reshape(-1) for buffer in of_dtype.values()]))
+        parts = vectors[-1].split([buffer.numel() for buffer in of_dtype.values()])
+        views |= {name: part.view(of_dtype[name].shape) for name, part in zip(of_dtype, parts, strict=True)}
+    return {name: views[name] for name in buffers}, vectors

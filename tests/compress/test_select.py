@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from suite.compress import accumulate_take_topk, select, select_topk
+from suite.compress import accumulate_take_topk, native, select, select_topk
 from suite.compress.select import accumulate, is_finite, new_selection, take_topk
 
 SHAPES = {
@@ -90,8 +90,9 @@ def test_shapes_by_torch(size: int, shape: str, torch_only):
 def run_fused(x: np.ndarray, residual: np.ndarray | None, scale: float, k: int) -> tuple[torch.Tensor, ...]:
     acc = torch.full((x.size,), 7.0)
     values, indices = new_selection(k, acc)
-    residual = None if residual is None else torch.from_numpy(residual)
-    largest = accumulate_take_topk(acc, torch.from_numpy(x), residual, scale, k, 10, indices, values)
+    residual = None if residual is None else native(torch.from_numpy(residual))
+    gradient, (own, places, into) = native(torch.from_numpy(x)), map(native, (acc, indices, values))
+    largest = accumulate_take_topk(own, gradient, residual, scale, k, 10, places, into)
     return acc, indices, values, torch.tensor(int(largest), dtype=torch.int32)
 
 
@@ -138,9 +139,9 @@ def test_what_is_not_finite_is_found(bad: float, size: int):
         x = torch.ones(size)
         x[place] = bad
         values, indices = new_selection(1, x)
-        assert not is_finite(take_topk(x.clone(), 1, 0, indices, values))
-        assert not is_finite(accumulate(torch.empty(size), x, None, 1.0))
-    assert is_finite(accumulate(torch.empty(size), torch.full((size,), 3e38), None, 1.0))
+        assert not is_finite(take_topk(native(x.clone()), 1, 0, native(indices), native(values)))
+        assert not is_finite(accumulate(native(torch.empty(size)), native(x), None, 1.0))
+    assert is_finite(accumulate(native(torch.empty(size)), native(torch.full((size,), 3e38)), None, 1.0))
 
 
 @pytest.mark.parametrize("k", [0, 4, -1])

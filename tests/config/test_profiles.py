@@ -33,10 +33,11 @@ def test_the_laptop_profile_is_the_main_job(at_root):
     assert {(e, m, s) for e in ("digits", "pydoc") for m in ("dense", "slgs", "lags") for s in (0, 1, 2)} <= grid
     ranks = [cell for cell in cells if cell.experiment == "ranks"]
     assert {cell.method for cell in ranks} == {"dense", "slgs", "lags"}
-    assert all(cell.config["world"] == {"transport": "horovod", "workers": 16, "processes": 4} for cell in ranks)
     overlap = [cell for cell in cells if cell.experiment == "overlap"]
-    assert {(cell.method, cell.seed) for cell in overlap} == {(m, s) for m in ("slgs", "lags") for s in (0, 1, 2)}
-    assert all(cell.config["train"]["max_iterations"] > TRACED_ITERATION for cell in overlap)
+    assert {(cell.method, cell.seed) for cell in overlap} == {("lags", seed) for seed in (0, 1, 2)}
+    for cell in ranks + overlap:
+        assert cell.config["world"] == {"transport": "horovod", "workers": 4, "processes": 4}
+        assert cell.config["train"]["max_iterations"] > TRACED_ITERATION
 
 
 def test_claims_name_experiments_and_methods_that_exist(at_root):
