@@ -46,7 +46,7 @@ def new_selection(k: int, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def native(x: torch.Tensor) -> Native:
-    """The vector itself, for the functions below, which take slices of it: numpy's are ten times as quick as torch's."""
+    """The vector itself, as the functions below take it: slices of numpy's are ten times as quick as torch's."""
     return x.numpy() if on_cpu(x) else x
 
 
