@@ -265,6 +265,12 @@ def set_up(python: str) -> None:
 
     step = Step(4, "The suite itself")
     run(step, "suite", pip("install", "--no-deps", "--no-build-isolation", "-e", ROOT), lambda log: "installing")
+    compile_kernels = [
+        str(VENV / "bin" / "python"),
+        "-c",
+        "from suite.compress.kernels import compile_all; compile_all()",
+    ]
+    run(step, "kernels", compile_kernels, lambda log: "compiling the selection kernels")
     step.done()
 
 

@@ -19,6 +19,14 @@ _SMALL = 512  # up to here the exact threshold costs less than a sample
 _compiled = njit(cache=True, nogil=True)
 
 
+def compile_all() -> None:
+    """Compile what is not in numba's cache yet, so that no run has to; a run compiles by itself what it finds missing."""
+    one, index = np.ones(1, np.float32), np.zeros(1, np.int32)
+    accumulate(one, one, one, np.float32(1))
+    select(one, 1, 0, False, index, one.copy())
+    accumulate_select(one, one, one, np.float32(1), 1, 0, index, one.copy())
+
+
 @_compiled
 def accumulate(acc: np.ndarray, gradient: np.ndarray, residual: np.ndarray, scale: np.float32) -> np.int32:
     """acc = residual + scale * gradient, float32 [d]; a residual of length 0 stands for zeros.

@@ -26,7 +26,9 @@ class ExperimentSpec(Strict):
     )
     base: dict[str, Any] = Field({}, description="settings shared by all methods")
     methods: dict[str, dict[str, Any]] = Field({}, description="label: settings laid over base")
-    seeds: tuple[NonNegativeInt, ...] = ()
+    seeds: tuple[NonNegativeInt, ...] | dict[str, tuple[NonNegativeInt, ...]] = Field(
+        (), description="of every method, or by method label"
+    )
 
 
 class ReplicationSpec(Strict):
@@ -109,10 +111,12 @@ def _expand(profile: str, name: str, experiments: dict[str, ExperimentSpec]) -> 
         parent = experiments[spec.like]
     base = merge(parent.base, spec.base)
     methods, seeds = spec.methods or parent.methods, spec.seeds or parent.seeds
-    if not methods or not seeds:
-        raise ConfigError(f"experiment {profile}/{name} needs at least one method and one seed")
+    if not isinstance(seeds, dict):
+        seeds = dict.fromkeys(methods, seeds)
+    if seeds.keys() != methods.keys() or not methods or not all(seeds.values()):
+        raise ConfigError(f"experiment {profile}/{name} needs at least one method, and one seed for each and no other")
     return [
         Cell(profile, name, method, seed, spec.title, merge(merge(base, over), {"train": {"seed": seed}}))
         for method, over in methods.items()
-        for seed in seeds
+        for seed in seeds[method]
     ]

@@ -32,10 +32,9 @@ def test_the_laptop_profile_is_the_main_job(at_root):
     grid = {(cell.experiment, cell.method, cell.seed) for cell in cells}
     assert {(e, m, s) for e in ("digits", "pydoc") for m in ("dense", "slgs", "lags") for s in (0, 1, 2)} <= grid
     ranks = [cell for cell in cells if cell.experiment == "ranks"]
-    assert {cell.method for cell in ranks} == {"dense", "slgs", "lags"}
-    overlap = [cell for cell in cells if cell.experiment == "overlap"]
-    assert {(cell.method, cell.seed) for cell in overlap} == {("lags", seed) for seed in (0, 1, 2)}
-    for cell in ranks + overlap:
+    once = {("dense", 0), ("slgs", 0)}
+    assert {(cell.method, cell.seed) for cell in ranks} == once | {("lags", seed) for seed in (0, 1, 2)}
+    for cell in ranks:
         assert cell.config["world"] == {"transport": "horovod", "workers": 4, "processes": 4}
         assert cell.config["train"]["max_iterations"] > TRACED_ITERATION
 
