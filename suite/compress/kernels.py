@@ -20,7 +20,7 @@ _compiled = njit(cache=True, nogil=True)
 
 
 def compile_all() -> None:
-    """Compile what is not in numba's cache yet, so that no run has to; a run compiles by itself what it finds missing."""
+    """Compile what numba has not cached yet, so that no run has to; a run compiles by itself what it misses."""
     one, index = np.ones(1, np.float32), np.zeros(1, np.int32)
     accumulate(one, one, one, np.float32(1))
     select(one, 1, 0, False, index, one.copy())

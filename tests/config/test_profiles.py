@@ -77,3 +77,20 @@ def test_like_inherits_and_overrides(tmp_path, monkeypatch):
     cell = find_cell("p/b/d/5")
     assert cell.config == {"train": {"epochs": 1, "seed": 5}, "world": {"workers": 4}, "method": "dense"}
     assert find_cell("p/a/d/0").config_hash != find_cell("p/a/d/1").config_hash
+
+
+def test_seeds_by_method(tmp_path, monkeypatch):
+    folder = tmp_path / "replications" / "x"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+
+    def cells(seeds: dict) -> list[str]:
+        methods = {"a": {"method": "dense"}, "b": {"method": "lags"}}
+        spec = {"profiles": {"p": {"e": {"title": "E", "methods": methods, "seeds": seeds}}}}
+        (folder / "experiments.yaml").write_text(yaml.safe_dump(spec))
+        return [cell.folder for cell in profile_cells("p")]
+
+    assert cells({"a": [0], "b": [0, 1]}) == ["e/a/0", "e/b/0", "e/b/1"]
+    for wrong in ({"a": [0]}, {"a": [0], "b": []}, {"a": [0], "b": [0], "c": [0]}):
+        with pytest.raises(ConfigError, match="one seed for each and no other"):
+            cells(wrong)
