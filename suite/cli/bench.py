@@ -77,7 +77,7 @@ def exchange(
 
 @bench.command("step")
 def step(
-    config: Annotated[str, typer.Argument(help="A YAML file, or the address of a cell.")] = "laptop/ranks/lags/0",
+    config: Annotated[str, typer.Argument(help="A YAML file, or the address of a cell.")] = "laptop/ranks/dense/0",
     set_: SetOption = None,
     iterations: Annotated[int, typer.Option(min=1, help="Iterations of each run that count.")] = 20,
     rounds: Annotated[int, typer.Option(min=1, help="Runs of each case, in turn.")] = 2,
