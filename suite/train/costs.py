@@ -27,6 +27,7 @@ class CostMeter:
         self._forward: list[float] = []
         self._ready: list[np.ndarray] = []
         self._select: list[np.ndarray] = []
+        self._ended = 0
 
     def iteration_begins(self) -> None:
         """Start an iteration."""
@@ -50,19 +51,25 @@ class CostMeter:
         self._select[-1][number] = left - appeared
         self._moment = left
 
-    @property
-    def complete(self) -> bool:
-        """Whether enough has been seen."""
-        return len(self._forward) >= ITERATIONS
+    def iteration_ends(self) -> bool:
+        """Another iteration is over; whether that is enough. The same on all processes, whatever each has seen."""
+        self._ended += 1
+        return self._ended % ITERATIONS == 0
 
-    def costs(self, world: World) -> Costs:
+    def costs(self, world: World) -> Costs | None:
         """What was seen, as the median over processes, and a fit of the world's collectives. Entered by all together.
+
+        None if no process has seen a back-propagation: then it takes more iterations.
 
         A layer's backward is how much later it and all behind it are ready than all behind it, as in
         `suite.measure.layers`.
         """
-        own = (median(self._forward), np.median(self._ready, axis=0), np.median(self._select, axis=0))
-        everyone = world.transport.gather_objects(own)
+        own = None
+        if self._forward:
+            own = (median(self._forward), np.median(self._ready, axis=0), np.median(self._select, axis=0))
+        everyone = [seen for seen in world.transport.gather_objects(own) if seen is not None]
+        if not everyone:
+            return None
         forward, ready, select = (np.median([part[i] for part in everyone], axis=0) for i in range(3))
         latest = np.maximum.accumulate(ready[::-1])[::-1]
         backward = latest - np.append(latest[1:], 0.0)

@@ -180,10 +180,8 @@ class GradientExchange:
                 mean = left.wait() / world.size + self.update
         if self._watch is not None:
             self._watch.close()
-        if self._meter is not None and self._meter.complete:
-            self.measured_costs = self.method.costs = self._meter.costs(world)
-            self._meter, self._merges = None, False
-            self.start_epoch(self._epoch)
+        if self._meter is not None and self._meter.iteration_ends():
+            self._adopt(self._meter.costs(world))
         return Outcome(self.update, rows, mean)
 
     def commit(self) -> None:
@@ -193,6 +191,13 @@ class GradientExchange:
             worker.keep_unsent()
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _adopt(self, costs: Costs | None) -> None:
+        """Merge messages by measured costs from the next iteration on."""
+        if costs is not None:
+            self.measured_costs = self.method.costs = costs
+            self._meter, self._merges = None, False
+            self.start_epoch(self._epoch)
 
     def _send_ready(self, position: int) -> None:
         """Compress a worker's complete messages in the plan's order; its process's last worker sends them."""

@@ -17,14 +17,13 @@ def test_times_between_gradients_become_layers(monkeypatch):
     monkeypatch.setattr(costs.time, "monotonic", lambda: next(now))
     meter = CostMeter(Layout(("a.weight", "a.bias", "b"), (4, 2, 3)))
     for i in range(ITERATIONS):
-        assert not meter.complete
         began = 100.0 + 10 * i
         meter.iteration_begins()
         meter.backward_begins(began + 1)
         meter.gradient(2, began + 1.5, began + 1.75)  # b: 0.5 s, then 0.25 s of selection
         meter.gradient(0, began + 2.75, began + 2.8)  # 1 s for both tensors of a
         meter.gradient(1, began + 2.8, began + 2.85)
-    assert meter.complete
+        assert meter.iteration_ends() == (i == ITERATIONS - 1)
     monkeypatch.undo()
     found = meter.costs(World(WorldConfig(workers=2), VirtualTransport(), torch.device("cpu")))
     assert found.layers.forward == pytest.approx(1)
@@ -50,3 +49,12 @@ def test_measuring_sends_no_gradients():
     meter.gradient(0, meter._began, meter._began)
     meter.costs(world)
     assert world.bytes_sent == 0
+
+
+def test_processes_agree_on_when_to_measure_even_if_one_saw_nothing():
+    """A step without a back-propagation, as in broadcasting an optimiser's state, must not part the processes."""
+    meter = CostMeter(Layout(("a",), (1,)))
+    for number in range(1, 2 * ITERATIONS + 1):
+        meter.iteration_begins()
+        assert meter.iteration_ends() == (number % ITERATIONS == 0)
+    assert meter.costs(World(WorldConfig(workers=2), VirtualTransport(), torch.device("cpu"))) is None
