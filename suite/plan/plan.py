@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from suite.errors import ConfigError
 from suite.plan.layout import Layout
 
 
@@ -83,8 +84,17 @@ class Plan:
         return Plan((Message(self.segments),))
 
     def check(self, layout: Layout) -> "Plan":
-        """This plan, if it covers the layout exactly once with legal k; ValueError otherwise."""
+        """This plan, if it covers the layout exactly once with legal k; ValueError otherwise.
+
+        Raises:
+            ConfigError: a sparse message spans more entries than 32-bit indices reach.
+        """
         for message in self.messages:
+            if message.is_sparse and message.stop - message.start >= 2**31:
+                raise ConfigError(
+                    f"message {message.name} spans {message.stop - message.start:,} entries and needs 64-bit indices; "
+                    "split it (messages: layer) so that each stays below 2**31"
+                )
             for later, earlier in pairwise(message.segments):
                 if earlier.stop != later.start:
                     raise ValueError(f"segments {later.name} and {earlier.name} share a message but are not neighbours")

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suite.errors import ConfigError
 from suite.plan import Layout, Message, Plan, Segment, entries_kept, layer_wise, whole_gradient
 
 LAYOUT = Layout(("first", "middle", "last"), (100, 3, 20))
@@ -56,3 +57,11 @@ def test_bad_plans_are_refused(segments: list[Segment], complaint: str):
 def test_a_message_holds_neighbours():
     with pytest.raises(ValueError, match="not neighbours"):
         Plan((Message((Segment("last", 103, 20, 1), Segment("first", 0, 100, 1))),)).check(LAYOUT)
+
+
+def test_what_32_bit_indices_cannot_reach_is_refused():
+    large = Layout(("a", "b"), (2**30, 2**30))
+    layer_wise(large, lambda name: 0.1).check(large)
+    with pytest.raises(ConfigError, match="2,147,483,648 entries and needs 64-bit indices"):
+        whole_gradient(large, 0.1).check(large)
+    whole_gradient(large, None).check(large)
