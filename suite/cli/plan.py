@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from suite.cli.train import ConfigArgument, SetOption
+from suite.config.costs import HOW_TO_GET_COSTS
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +38,7 @@ def plan(
 
     experiment = load_config(config, set_ or [])
     if figure is not None and experiment.costs is None:
-        raise ConfigError(f"--figure draws a prediction, which needs costs; {_HOW_TO_GET_COSTS}")
+        raise ConfigError(f"--figure draws a prediction, which needs costs; {HOW_TO_GET_COSTS}")
     _, layout = layout_of(experiment)
     method = build_method(experiment.method, experiment.costs)
     chosen = method.plan(layout, epoch=len(getattr(experiment.method, "density_warmup", ())))
@@ -59,21 +60,12 @@ def plan(
             print(f"wrote {figure}")
 
 
-_HOW_TO_GET_COSTS = (
-    "set costs to the costs.yaml of a run on several processes, or costs.layers and costs.network to what "
-    "`suite measure layers` and `suite measure network` write"
-)
-
-
 def _bytes_on_the_wire(experiment, plan) -> tuple[float, str]:
     """What one worker sends an iteration by the usual collectives, and by which."""
     workers = experiment.world.workers
     if not plan.is_sparse:
         return 2 * (workers - 1) / workers * 4 * plan.entries, "ring all-reduce of 4 bytes an entry"
-    from suite.compress import WireFormat
-
-    wire = experiment.method.wire
-    form = WireFormat(wire.values, wire.indices)
+    form = experiment.method.wire.format()
     handed_in = sum(form.nbytes(message.entries, message.stop - message.start) for message in plan.messages)
     return (workers - 1) * handed_in, f"all-gather of {handed_in / plan.entries:.3g} bytes an entry"
 
@@ -102,7 +94,7 @@ def _print(experiment, method, layout, plan, rows, compared) -> None:
     else:
         if method.merges_by_costs:
             print("a run merges these messages by costs that it measures in its first iterations")
-        print(f"no costs, so no times: {_HOW_TO_GET_COSTS}")
+        print(f"no costs, so no times: {HOW_TO_GET_COSTS}")
     if compared is not None:
         print(
             f"MG-WFBP's rule finds the optimum on {compared['optimal_share']:.0%} of {compared['instances']} random "

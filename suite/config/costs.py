@@ -14,6 +14,12 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_
 from suite.config.strict import Strict, nearest
 from suite.errors import ConfigError
 
+# How a refusal for the lack of costs ends.
+HOW_TO_GET_COSTS = (
+    "set costs to the costs.yaml of a run on several processes, or costs.layers and costs.network to what "
+    "`suite measure layers` and `suite measure network` write"
+)
+
 
 class LayerCost(Strict):
     """One parameter tensor, in seconds an iteration of one worker."""

@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from suite.config.costs import Costs
+from suite.config.costs import HOW_TO_GET_COSTS, Costs
 from suite.config.strict import Strict
 
 Density = Annotated[float, Field(gt=0, le=1)]
@@ -202,9 +202,7 @@ class ExperimentConfig(Strict):
             )
         if self.costs is None and self.method.needs_costs:
             raise ValueError(
-                f"method.{self.method.needs_costs} is planned from costs, and there are none; set costs.layers and "
-                "costs.network to what `suite measure layers` and `suite measure network` write, or costs to the "
-                "costs.yaml of a run on several processes"
+                f"method.{self.method.needs_costs} is planned from costs, and there are none; {HOW_TO_GET_COSTS}"
             )
         return self
 

@@ -13,7 +13,7 @@ from suite.config.strict import Strict
 from suite.plan import Layout, Plan, merge
 
 if TYPE_CHECKING:  # torch is only needed once a run starts; validating a configuration must stay quick
-    from suite.compress import Compressor
+    from suite.compress import Compressor, WireFormat
 
 
 class MethodSettings(Strict):
@@ -36,6 +36,12 @@ class WireSettings(Strict):
     indices: Literal["int32", "compact"] = Field(
         "int32", description="compact: one or two bytes an index, whichever takes less; the same bits arrive"
     )
+
+    def format(self) -> WireFormat:
+        """What packs and unpacks payloads."""
+        from suite.compress import WireFormat
+
+        return WireFormat(self.values, self.indices)
 
 
 class SparseSettings(MethodSettings):

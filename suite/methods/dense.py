@@ -4,7 +4,7 @@ from typing import Literal
 
 from suite.methods.base import LayerMessages, Method
 from suite.methods.registry import register
-from suite.plan import Layout, Plan, layer_wise, whole_gradient
+from suite.plan import Layout, Plan, layer_wise
 
 
 class DenseSettings(LayerMessages):
@@ -21,8 +21,6 @@ class Dense(Method):
     label = "Dense S-SGD"
 
     def plan(self, layout: Layout, epoch: int) -> Plan:
-        if self.settings.messages == "one":
-            return whole_gradient(layout, density=None)
         return self.in_messages(layer_wise(layout, lambda name: None), layout)
 
     def compressor(self):

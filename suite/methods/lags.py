@@ -69,6 +69,6 @@ class LAGS(Method):
         return self.in_messages(layer_wise(layout, density_of), layout)
 
     def compressor(self):
-        from suite.compress import TopK, WireFormat
+        from suite.compress import TopK
 
-        return TopK(WireFormat(**self.settings.wire.model_dump()))
+        return TopK(self.settings.wire.format())

@@ -24,6 +24,6 @@ class SLGS(Method):
         return whole_gradient(layout, self.settings.density_at(epoch))
 
     def compressor(self):
-        from suite.compress import TopK, WireFormat
+        from suite.compress import TopK
 
-        return TopK(WireFormat(**self.settings.wire.model_dump()))
+        return TopK(self.settings.wire.format())

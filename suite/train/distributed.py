@@ -156,8 +156,8 @@ class _Distributed:
                     "wrap the optimiser anew after unfreezing, and load its state_dict to keep the residual"
                 )
         for number, parameter in enumerate(self._parameters):
-            # Too few passes, or none: what is there counts, as Horovod has it.
-            if self._passed[number] < self._passes and self._passed[number] and parameter.grad is not None:
+            # Too few passes: what is there counts, as Horovod has it.
+            if 0 < self._passed[number] < self._passes and parameter.grad is not None:
                 self._exchange.gradient_ready(0, number, parameter.grad.float())
         outcome = self._exchange.finish([0.0], stop=False, observe=False)
         finite = not outcome.status[:, 1].any()
@@ -222,11 +222,11 @@ class _Distributed:
         """Continue from a state; a residual of another process, or none at all, makes this one begin at zero."""
         state = dict(state_dict)
         own = state.pop(_KEY, None)
+        if own is not None and own["names"] != list(self._exchange.layout.names):
+            raise SuiteError("this state belongs to other parameters; wrap the optimiser of the model that saved it")
         super().load_state_dict(state)
         if own is None:
             self._reset("holds no residual")
-        elif own["names"] != list(self._exchange.layout.names):
-            raise SuiteError("this state belongs to other parameters; wrap the optimiser of the model that saved it")
         elif (own["index"], own["world_size"]) != (self._memory.index, self._world.size):
             self._reset(f"is of process {own['index']} of {own['world_size']}")
         else:

@@ -73,12 +73,12 @@ class GradientExchange:
         if self._merges and not self._can_hide:
             plan = plan.merged()
         self.plan: Plan = plan.check(self.layout)
-        carriers = [
+        # For each parameter the messages that carry it, and for each message how many parameters it waits for.
+        self._carriers = [
             [i for i, message in enumerate(self.plan.messages) if message.start < stop and start < message.stop]
             for start, stop in pairwise(self.layout.bounds)
         ]
-        self._carriers = carriers
-        self._parts = [sum(i in carried for carried in carriers) for i in range(len(self.plan.messages))]
+        self._parts = [sum(i in carried for carried in self._carriers) for i in range(len(self.plan.messages))]
 
     @property
     def density(self) -> float | None:

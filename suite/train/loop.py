@@ -145,8 +145,7 @@ class Trainer:
         self.epoch_loss += loss
         if self.world.rank == 0:
             row = {"iteration": self.iteration, "epoch": epoch + 1, "lr": lr, "density": self.exchange.density}
-            row |= {"loss": loss}
-            row |= {"skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": time.time()}
+            row |= {"loss": loss, "skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": time.time()}
             self.recorder.add("iterations", row | clock.row())
         if clock.tracing:
             write_trace(self.folder, self.exchange, self.world)
