@@ -30,7 +30,7 @@ def plan(
 
     With `costs` in CONFIG also when: the predicted iteration, beside those of the other methods under the same costs.
     """
-    from suite.cli.predictions import layout_of, prediction, predictions
+    from suite.speed.predictions import layout_of, prediction, predictions
     from suite.config import load_config
     from suite.errors import ConfigError
     from suite.methods import build_method
@@ -74,7 +74,7 @@ def _print(experiment, method, layout, plan, rows, compared) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from suite.cli.predictions import READING, print_rows
+    from suite.speed.predictions import READING, print_rows
 
     table = Table(
         "message", "segment", "entries d", "sent k", "ratio c", title=f"{experiment.method.name}: one iteration"

@@ -54,7 +54,7 @@ def predict(
     `suite predict replications/lags2019/resnet50.yaml --published ResNet-50 --bandwidth 1 --bandwidth 10
     --bandwidth 100 --select 0.1321 --select 0.004`
     """
-    from suite.cli.predictions import READING, layout_of, predictions, print_rows
+    from suite.speed.predictions import READING, layout_of, predictions, print_rows
     from suite.config import load_config
 
     experiment = load_config(config, set_ or [])
@@ -93,7 +93,7 @@ def _published(model: str):
     from suite.config.profiles import replication_folders
     from suite.config.strict import nearest
     from suite.errors import ConfigError
-    from suite.report.published import read_published
+    from suite.speed.published import read_published
 
     paths = [folder / "published.yaml" for folder in replication_folders() if (folder / "published.yaml").exists()]
     found = [read_published(path) for path in paths]

@@ -27,6 +27,7 @@ class LayerCost(Strict):
     name: str = Field(description="of the parameter tensor")
     backward: NonNegativeFloat = Field(description="seconds of back-propagation that end when its gradient exists")
     select: NonNegativeFloat = Field(0.0, description="seconds to accumulate its gradient and choose what is sent")
+    size: PositiveInt | None = Field(None, description="elements; lets times be used without the model they are of")
 
 
 class LayerCosts(Strict):
@@ -34,6 +35,9 @@ class LayerCosts(Strict):
 
     forward: NonNegativeFloat = Field(description="seconds of the whole forward pass")
     layers: tuple[LayerCost, ...] = Field(min_length=1, description="in the model's order, as named_parameters()")
+    select_whole: NonNegativeFloat | None = Field(
+        None, description="seconds of one selection over the whole gradient, where it is not the sum of the layers'"
+    )
     source: str = Field("", description="where the times come from")
 
     @model_validator(mode="after")

@@ -49,6 +49,7 @@ def predict_plan(plan: Plan, layout: Layout, costs: Costs, sparse_entry: float =
             layers=sum(message.start <= offset < message.stop for offset in layout.offsets),
             exchange=line.seconds(message_bytes(message, sparse_entry)),
             selects=message.is_sparse,
+            select=costs.layers.select_whole if len(plan.segments) == 1 else None,
         )
         for message in plan.messages
     ]

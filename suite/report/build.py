@@ -8,8 +8,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from suite.errors import ConfigError
 from suite.record.atomic import replacing
-from suite.report import words
-from suite.report.published import arithmetic, findings, read_published
+from suite import words
+from suite.speed.published import arithmetic, findings, read_published
 from suite.report.read import ProfileResults
 from suite.report.summary import dense_in_words, results_of
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from suite.report.words import amount_of_bytes, listing, metric_name, metric_value
+from suite.words import amount_of_bytes, listing, metric_name, metric_value
 
 
 @dataclass(frozen=True)

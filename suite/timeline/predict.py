@@ -16,12 +16,14 @@ class Sending:
         layers: how many parameter tensors it carries, counted on from the message before in back-propagation order.
         exchange: seconds of its collective.
         selects: whether its entries are chosen first; a dense message has nothing to choose.
+        select: seconds of that choice, where it is not the sum of its layers'.
     """
 
     label: str
     layers: int
     exchange: float
     selects: bool
+    select: float | None = None
 
 
 def predict(costs: LayerCosts, messages: Sequence[Sending]) -> Timeline:
@@ -56,6 +58,7 @@ def predict(costs: LayerCosts, messages: Sequence[Sending]) -> Timeline:
             now += layer.backward
             select += layer.select
         if message.selects:
+            select = select if message.select is None else message.select
             events.append(Event("select", message.label, now, now + select))
             now += select
         start = max(network_free, now)

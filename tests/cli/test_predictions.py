@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from helpers import ROOT, tiny_settings
 from suite.cli.app import app
-from suite.cli.predictions import layout_of
+from suite.speed.predictions import layout_of
 from suite.config import validate_config
 from suite.errors import ConfigError
 

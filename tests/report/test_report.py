@@ -12,7 +12,7 @@ import pytest
 from suite.errors import ConfigError
 from suite.report import build_report
 from suite.report.build import _LARGEST_SVG
-from suite.report.published import arithmetic, findings, largest_gain, read_published
+from suite.speed.published import arithmetic, findings, largest_gain, read_published
 
 REPLICATIONS = Path(__file__).resolve().parents[2] / "replications"
 

@@ -9,7 +9,7 @@ from suite.config.costs import LinearCost
 from suite.config.strict import Strict
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
-from suite.report.words import listing
+from suite.words import listing
 
 
 class SparseTimes(Strict):

@@ -1,0 +1,1 @@
+"""How long iterations take on other networks: published times, predictions of all methods, sweeps, tables, advice."""
