@@ -1,4 +1,5 @@
-# The pipeline's front door: every cell of a profile is trained, then tables, MLflow, figures, claims and the report.
+# The pipeline's front door: every cell of a profile is trained, iteration times are predicted and emulated, then come
+# tables, MLflow, figures, claims and the report.
 #
 #   snakemake --cores 2                           the laptop profile
 #   snakemake --cores 2 --config profile=smoke    every rule once, tiny
@@ -9,6 +10,8 @@ from snakemake.exceptions import WorkflowError
 
 from suite.config import validate_config
 from suite.config.profiles import profile_cells
+from suite.emulate.check import why_not
+from suite.emulate.grid import emulations
 from suite.errors import SuiteError
 
 PROFILE = config.get("profile", "laptop")
@@ -21,12 +24,14 @@ try:
     CELLS = {cell.folder: cell for cell in profile_cells(PROFILE)}
     for cell in CELLS.values():
         validate_config(cell.config)  # a mistake in the last cell should not wait for the first one to be trained
+    EMULATIONS = emulations(PROFILE)
 except SuiteError as error:
     raise WorkflowError(str(error))
 
 
 include: "rules/common.smk"
 include: "rules/train.smk"
+include: "rules/times.smk"
 include: "rules/results.smk"
 
 

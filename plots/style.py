@@ -150,26 +150,6 @@ def series_text(label: str, density: float) -> str:
     return ", ".join(filter(None, (label, density_text(density))))
 
 
-def bytes_text(count: float) -> str:
-    """Bytes in decimal units, as networks count."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
-def listing(parts: Iterable[str]) -> str:
-    """'a', 'a and b', 'a, b and c'."""
-    *front, last = parts
-    return f"{', '.join(front)} and {last}" if front else last
-
-
-def plural(count: int, noun: str) -> str:
-    """'1 seed', '3 seeds'."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write NAME.svg and NAME.png, without dates inside. Fixes the figure's layout."""
     _settle(figure)

@@ -17,6 +17,11 @@ _TEXT = {
     "assumption_iterations": "experiment method label segment",
     "phases": "experiment method label transport phase",
     "timeline": "experiment method label kind phase event",
+    "predicted": "study model network selection plan method",
+    "crossings": "model selection plan_against",
+    "iteration_times": "model method network",
+    "emulated": "emulated_in model method network selection",
+    "emulated_timeline": "emulated_in model method network kind phase event",
 }
 _NUMBERS = {
     "runs": "seed workers processes density final iterations bytes_sent hidden_share",
@@ -25,6 +30,11 @@ _NUMBERS = {
     "assumption_iterations": "seed iteration position d k delta norm_ratio",
     "phases": "seed workers processes median_s",
     "timeline": "seed rank start end",
+    "predicted": "bandwidth workers forward_s backward_s select_s exchange_s iteration_s",
+    "crossings": "workers ratio bandwidth highest_ratio lowest_ratio",
+    "iteration_times": "workers published_s predicted_s emulated_s bound_s",
+    "emulated": "workers predicted_s iteration_s",
+    "emulated_timeline": "workers start end",
 }
 # Two runs may share an axis when they trained the same model on the same data for the same time.
 TASK = ["model", "dataset", "metric", "workers", "iterations"]
@@ -44,6 +54,11 @@ class Tables:
     assumption_iterations: pd.DataFrame
     phases: pd.DataFrame
     timeline: pd.DataFrame
+    predicted: pd.DataFrame
+    crossings: pd.DataFrame
+    iteration_times: pd.DataFrame
+    emulated: pd.DataFrame
+    emulated_timeline: pd.DataFrame
 
     @classmethod
     def read(cls, results: Path) -> "Tables":

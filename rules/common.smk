@@ -19,6 +19,11 @@ def fallback_of(wildcards):
     return "--set world.transport=torch" if wants_horovod and not HAS_HOROVOD else ""
 
 
+def emulated_here(wildcards):
+    """What stands for the profile's own emulations: nothing where it lists none, or where this machine cannot."""
+    return [EMULATED] if EMULATIONS and why_not() is None else []
+
+
 def last_touched(folder):
     """Snakemake takes a touched file with unchanged content for unchanged; as a parameter its time counts."""
     return max(path.stat().st_mtime for path in Path(folder).rglob("*.py"))

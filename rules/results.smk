@@ -38,6 +38,7 @@ rule track:
 rule figures:
     input:
         tables=rules.aggregate.output,
+        times=rules.times.output,
         code=glob(f"{workflow.basedir}/plots/**/*.py", recursive=True) + glob(f"{workflow.basedir}/suite/timeline/*.py"),
     output:
         f"{RESULTS}/figures/captions.json",
@@ -55,6 +56,7 @@ rule figures:
 rule claims:
     input:
         tables=rules.aggregate.output,
+        times=rules.times.output,
         claims=glob(f"{workflow.basedir}/replications/*/claims.yaml"),
     output:
         f"{RESULTS}/claims.json",

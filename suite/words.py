@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 
 _TRANSPORTS = {"horovod": "Horovod", "torch": "torch.distributed"}
+_METHODS = {"dense": "Dense S-SGD", "slgs": "SLGS-SGD", "lags": "LAGS-SGD"}
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -50,3 +51,16 @@ def placement(workers: int, processes: int, transport: str) -> str:
     if processes == 1:
         return f"{workers} workers in one process"
     return f"{workers} workers on {processes} processes over {_TRANSPORTS.get(transport, transport)}"
+
+
+def method_label(method: str) -> str:
+    """How figures and tables call a method: 'lags' as 'LAGS-SGD'; a name that is not one of the paper's as it is."""
+    return _METHODS.get(method, method)
+
+
+def network_name(network: str) -> str:
+    """'10gbe' as '10 GbE', '1gbe-fitted' as '1 GbE (fitted)'; any other name as it is."""
+    speed, _, rest = network.partition("gbe")
+    if not speed.replace(".", "", 1).isdigit():
+        return network
+    return f"{speed} GbE" + (f" ({rest.lstrip('-')})" if rest else "")

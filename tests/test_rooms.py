@@ -19,12 +19,12 @@ MAY_IMPORT = {
     "models": {"config", "data"},
     "measure": {"config", "plan", "compress", "world", "record"},
     "record": {"config"},
-    "claims": {"config", "record"},
+    "claims": {"config", "timeline", "record", "speed"},
     "report": {"config", "record", "speed"},
     "train": {"config", "timeline", "plan", "compress", "world", "methods", "models", "data", "measure", "record"},
     "speed": {"config", "timeline", "plan", "methods", "data", "models", "measure", "record"},
     "emulate": {"config", "timeline", "plan", "compress", "world", "methods", "measure", "train", "record", "speed"},
-    "bench": {"config", "plan", "compress", "world", "methods", "models", "data", "measure", "record", "train"},
+    "bench": {"config", "plan", "compress", "world", "methods", "models", "data", "measure", "record", "train", "speed"},
 }
 
 

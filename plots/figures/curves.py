@@ -4,8 +4,9 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from plots.style import listing, log_where_wide, looks, metric, new_figure, plural, series_text
+from plots.style import log_where_wide, looks, metric, new_figure, series_text
 from plots.tables import Tables
+from suite.words import listing, plural
 
 ORDER = 10
 TITLE = "Training and test curves"

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from plots.layers import ORDER as KINDS
 from plots.layers import layer_kinds
-from plots.style import line_style, looks, new_figure, plural
+from plots.style import line_style, looks, new_figure
 from plots.tables import Tables
+from suite.words import plural
 
 ORDER = 30
 TITLE = "Is the assumption met? Delta of every layer"

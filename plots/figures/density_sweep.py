@@ -4,8 +4,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from plots.style import legend_below, line_style, listing, looks, metric, panels, plural
+from plots.style import legend_below, line_style, looks, metric, panels
 from plots.tables import TASK, Tables
+from suite.words import listing, plural
 
 ORDER = 50
 TITLE = "Final test metric against density"

@@ -3,19 +3,9 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from plots.style import (
-    bytes_text,
-    legend_below,
-    line_style,
-    listing,
-    log_where_wide,
-    looks,
-    metric,
-    panels,
-    plural,
-    series_text,
-)
+from plots.style import legend_below, line_style, log_where_wide, looks, metric, panels, series_text
 from plots.tables import Tables
+from suite.words import amount_of_bytes, listing, plural
 
 ORDER = 20
 TITLE = "Test metric against bytes sent"
@@ -61,7 +51,7 @@ def _caption(tables: Tables) -> str:
         total = runs.groupby("label", sort=False).bytes_sent.mean()
         parts.append(
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): in all, one worker sent "
-            f"{listing(f'{bytes_text(count)} with {label}' for label, count in total.items())}."
+            f"{listing(f'{amount_of_bytes(count)} with {label}' for label, count in total.items())}."
         )
     reading = (
         "Horizontal, logarithmic where it spans more than ten times: bytes of gradients one worker has sent since the "

@@ -2,8 +2,9 @@
 
 from matplotlib.figure import Figure
 
-from plots.style import line_style, listing, looks, panels
+from plots.style import line_style, looks, panels
 from plots.tables import Tables
+from suite.words import listing
 
 ORDER = 40
 TITLE = "Share of the norm that is sent"

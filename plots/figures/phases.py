@@ -3,9 +3,10 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from plots.style import listing, panels
+from plots.style import panels
 from plots.tables import Tables
 from suite.timeline.draw import PHASE_COLOURS
+from suite.words import listing
 
 ORDER = 70
 TITLE = "Time of one iteration on real processes"

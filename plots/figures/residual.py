@@ -3,8 +3,9 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from plots.style import legend_below, looks, metric, panels, plural, series_text
+from plots.style import legend_below, looks, metric, panels, series_text
 from plots.tables import TASK, Tables
+from suite.words import plural
 
 ORDER = 60
 TITLE = "With and without the residual"

@@ -6,10 +6,12 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from plots.style import WIDTH, listing, new_figure, plural
+from plots.lanes import draw_titled, timeline_of
+from plots.style import new_figure
 from plots.tables import Tables
-from suite.timeline import Event, Timeline
-from suite.timeline.draw import caption, draw_lanes
+from suite.timeline import Timeline
+from suite.timeline.draw import caption
+from suite.words import listing, plural
 
 ORDER = 75
 TITLE = "One iteration, traced"
@@ -25,22 +27,20 @@ def draw(tables: Tables) -> Figure | None:
     counts = [sum(1 if run.predicted is None else 2 for run in runs) for runs in shown.values()]
     figure = new_figure(TITLE, 1.0 + 1.25 * sum(counts) + 0.35 * len(shown))
     parts = figure.subfigures(len(shown), 1, squeeze=False, height_ratios=counts).flat
-    patches = {}
+    drawn = []
     for part, count, (experiment, runs) in zip(parts, counts, shown.items(), strict=True):
         if len(shown) > 1:
             part.suptitle(tables.title(experiment), x=0.01, ha="left", fontsize=10.5, fontweight="normal")
         panels = part.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
         timelines = [
-            (title, timeline)
+            (f"{title}: {caption(timeline)}", timeline)
             for run in runs
             for title, timeline in ((run.label, run.traced), (f"{run.label}, predicted", run.predicted))
             if timeline is not None
         ]
-        for panel, (title, timeline) in zip(panels, timelines, strict=True):
-            patches |= {patch.get_label(): patch for patch in draw_lanes(panel, timeline.events)}
-            panel.set_title(f"{title}: {caption(timeline)}")
+        drawn += [(panel, *titled) for panel, titled in zip(panels, timelines, strict=True)]
         panels[-1].set_xlabel("Milliseconds")
-    figure.legend(handles=list(patches.values()), loc="outside lower center", ncols=round(WIDTH))
+    draw_titled(figure, drawn)
     return figure
 
 
@@ -68,7 +68,7 @@ def _runs(tables: Tables) -> Iterator[_Run]:
             label = f"{label} ({method})"
         traced, predicted = of[of.kind == "traced"], of[of.kind == "predicted"]
         first = traced[traced["rank"] == traced["rank"].min()]
-        yield _Run(experiment, label, _timeline(first), _timeline(predicted) if len(predicted) else None)
+        yield _Run(experiment, label, timeline_of(first), timeline_of(predicted) if len(predicted) else None)
 
 
 def _first_seeds(tables: Tables) -> dict[str, list[_Run]]:
@@ -77,12 +77,6 @@ def _first_seeds(tables: Tables) -> dict[str, list[_Run]]:
     for run in _runs(tables):
         found.setdefault(run.experiment, {}).setdefault(run.label, run)
     return {experiment: list(runs.values()) for experiment, runs in found.items()}
-
-
-def _timeline(rows: pd.DataFrame) -> Timeline:
-    origin = rows.start.min()
-    events = zip(rows.phase, rows.event.fillna(""), rows.start - origin, rows.end - origin, strict=True)
-    return Timeline(tuple(Event(*event) for event in events))
 
 
 def _caption(tables: Tables) -> str:

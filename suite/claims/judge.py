@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from suite.claims.measures import Tables, read_tables, values_by_seed
-from suite.claims.model import Check, Claim, all_claims
+from suite.claims.measures import Tables, Values, read_tables, values_by_seed
+from suite.claims.model import Check, Claim, RunCheck, all_claims
+from suite.claims.times import values_of_times
 from suite.record.atomic import write_json
+from suite.words import plural
 
-MIN_SEEDS = 3
+MIN_VALUES = 3
 CONFIDENCE = 0.90  # two-sided; read one-sided it is the usual 5% level of a non-inferiority test
 
 
@@ -21,8 +23,11 @@ def judge_claims(results: Path) -> dict[str, Any]:
     """
     tables = read_tables(results)
     rule = (
-        f"Held: the {CONFIDENCE:.0%} t interval of the mean over seeds lies within the bounds; not held: outside; "
-        f"undecided otherwise, and with fewer than {MIN_SEEDS} seeds."
+        f"Held: the {CONFIDENCE:.0%} t interval of the mean lies within the bounds; not held: outside; undecided "
+        f"otherwise, and with fewer than {MIN_VALUES} values. Training runs give a value a seed. An emulation gives a "
+        "value an iteration: its interval says how steady that emulation was, not how another machine's would differ. A "
+        "prediction is computed, not measured: one value without an interval, held or not, which decides over a claim "
+        "only where everything was measured that the claim asks for."
     )
     verdicts = {
         "profile": results.name,
@@ -42,49 +47,53 @@ def judge(claim: Claim, profile: str, tables: Tables) -> dict[str, Any]:
     if profile not in claim.judged_by:
         where = f"profile {' or '.join(claim.judged_by)} would judge it" if claim.judged_by else ""
         return out | {"verdict": "not judged", "reason": "; ".join(part for part in (claim.not_judged, where) if part)}
-    checks = [_judge_check(check, tables) for check in claim.checks]
-    out["checks"] = checks
-    undecided = [check for check in checks if check["held"] is None]
+    out["checks"] = [_judge_check(check, tables) for check in claim.checks]
+    checks = [check for check in out["checks"] if check["decides"]]
     failed = [check for check in checks if check["held"] is False]
-    if failed:
-        reason = "; ".join(f"{check['name']}: {check['reason']}" for check in failed)
-        return out | {"verdict": "not reproduced", "reason": reason}
-    if undecided:
-        reason = "; ".join(f"{check['name']}: {check['reason']}" for check in undecided)
-        return out | {"verdict": "not judged", "reason": reason}
-    return out | {"verdict": "reproduced", "reason": "; ".join(check["reason"] for check in checks)}
+    undecided = [check for check in checks if check["held"] is None]
+    unmeasured = any(check["value"] is None for check in checks)
+    if failed and (not unmeasured or any(check["evidence"] != "predicted" for check in failed)):
+        verdict, deciding = "not reproduced", failed
+    elif undecided:
+        verdict, deciding = "not judged", undecided
+    else:
+        return out | {"verdict": "reproduced", "reason": "; ".join(check["reason"] for check in checks)}
+    return out | {"verdict": verdict, "reason": "; ".join(f"{check['name']}: {check['reason']}" for check in deciding)}
 
 
 def _judge_check(check: Check, tables: Tables) -> dict[str, Any]:
-    values, runs = values_by_seed(check, tables)
-    bounds = " and ".join(
-        f"{word} {bound:g}" for word, bound in (("at least", check.low), ("at most", check.high)) if bound is not None
-    )
+    found = values_by_seed(check, tables) if isinstance(check, RunCheck) else values_of_times(check, tables)
+    values = found.values.to_numpy()
     entry = {
-        "name": check.name, "expected": check.expected, "required": bounds, "unit": check.unit, "runs": runs,
-        "seeds": len(values),
+        "name": check.title, "expected": check.expected, "required": check.required, "unit": check.unit,
+        "decides": not check.beside, "evidence": check.evidence, "model": found.model, "runs": found.runs,
+        "count": len(values), "each": found.each,
         "value": float(values.mean()) if len(values) else None,
         "spread": float(values.std(ddof=1)) if len(values) > 1 else None, "interval": None, "held": None,
     }  # fmt: skip
     if not len(values):
-        return entry | {"reason": f"no finished runs of experiment {check.experiment} measured it"}
-    if entry["seeds"] < MIN_SEEDS:
-        return entry | {"reason": f"{entry['seeds']} seeds, at least {MIN_SEEDS} are needed"}
-    low, high = _interval(values.to_numpy())
-    entry["interval"] = [low, high]
+        return entry | {"reason": found.missing}
+    predicted = check.evidence == "predicted"
+    if not predicted and len(values) < MIN_VALUES:
+        return entry | {"reason": f"{plural(len(values), found.each)}, at least {MIN_VALUES} are needed"}
+    low, high = (entry["value"], entry["value"]) if predicted else _interval(values)
+    if not predicted:
+        entry["interval"] = [low, high]
     floor = -np.inf if check.low is None else check.low
     ceiling = np.inf if check.high is None else check.high
     unit = f" {check.unit}" if check.unit else ""
-    measured = f"{entry['value']:.4g}{unit} (interval {low:.4g} to {high:.4g}), {bounds} required"
+    how = "predicted" if predicted else f"interval {low:.4g} to {high:.4g}"
+    whose = f" by {found.model}" if found.model else ""
+    measured = f"{entry['value']:.4g}{unit}{whose} ({how}), {check.required} required"
     if floor <= low and high <= ceiling:
         return entry | {"held": True, "reason": measured}
     if high < floor or low > ceiling:
         return entry | {"held": False, "reason": measured}
-    return entry | {"reason": f"{measured}: {_more_seeds(values.to_numpy(), floor, ceiling)}"}
+    return entry | {"reason": f"{measured}: {_more_values(found, floor, ceiling)}"}
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
-    """The t interval of the mean; a point when all seeds agree exactly."""
+    """The t interval of the mean; a point when all values agree exactly."""
     from scipy import stats
 
     mean, error = values.mean(), stats.sem(values)
@@ -94,17 +103,18 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _more_seeds(values: np.ndarray, floor: float, ceiling: float) -> str:
-    """How many seeds would bring the nearest bound out of the interval, if mean and spread stayed as they are."""
+def _more_values(found: Values, floor: float, ceiling: float) -> str:
+    """How many values would bring the nearest bound out of the interval, if mean and spread stayed as they are."""
     from scipy import stats
 
+    values = found.values.to_numpy()
     margin = min(abs(values.mean() - floor), abs(values.mean() - ceiling))
     if margin == 0:
-        return f"{len(values)} seeds cannot decide, and the mean lies on the bound"
+        return f"{plural(len(values), found.each)} cannot decide, and the mean lies on the bound"
     sd = values.std(ddof=1)
     needed = next(
         (n for n in range(len(values) + 1, 1001) if stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * sd / n**0.5 < margin),
         None,
     )
     would = f"about {needed} would" if needed else "more than 1000 would be needed"
-    return f"{len(values)} seeds cannot decide, {would}"
+    return f"{plural(len(values), found.each)} cannot decide, {would}"

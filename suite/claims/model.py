@@ -1,24 +1,44 @@
 """The form of replications/<paper>/claims.yaml."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Discriminator, Field, PositiveInt, Tag, ValidationError, model_validator
 
 from suite.config.profiles import replication_folders
 from suite.config.strict import Strict
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
+from suite.words import network_name
 
 
-class Check(Strict):
-    """One number that decides over a claim.
-
-    `held` when the confidence interval over seeds lies within [low, high], not held when it lies wholly outside,
-    undecided otherwise.
-    """
+class Bounds(Strict):
+    """What every check has: a name, what the source says, and bounds for the value."""
 
     name: str
+    expected: str = Field(description="what the source says, in words or numbers")
+    low: float | None = None
+    high: float | None = None
+    scale: float = Field(1.0, description="factor from the measure's unit to `unit`")
+    unit: str = ""
+    beside: bool = Field(False, description="stands beside the deciding checks: on another network than the source's")
+
+    @model_validator(mode="after")
+    def _bounded(self) -> "Bounds":
+        if self.low is None and self.high is None:
+            raise ValueError(f"check '{self.name}' needs a bound: low, high or both")
+        return self
+
+    @property
+    def required(self) -> str:
+        """The bounds in words."""
+        named = (("at least", self.low), ("at most", self.high))
+        return " and ".join(f"{word} {bound:g}" for word, bound in named if bound is not None)
+
+
+class RunCheck(Bounds):
+    """One number from the profile's training runs; one value a seed."""
+
     measure: Literal["difference", "ratio", "delta_share", "hidden_share"] = Field(
         description="difference or ratio of the final metric of `method` and `against`, paired by seed; delta_share: "
         "share of the delta values of `method` that are at most 1; hidden_share: share of the traced iteration's "
@@ -30,19 +50,59 @@ class Check(Strict):
     by: Literal["iteration", "epoch"] = Field(
         "iteration", description="delta_share: single values, or means over an epoch"
     )
-    expected: str = Field(description="what the source says, in words or numbers")
-    low: float | None = None
-    high: float | None = None
-    scale: float = Field(1.0, description="factor from the metric's unit to `unit`")
-    unit: str = ""
 
     @model_validator(mode="after")
-    def _complete(self) -> "Check":
+    def _complete(self) -> "RunCheck":
         if self.measure in ("difference", "ratio") and self.against is None:
             raise ValueError(f"check '{self.name}' compares two methods and needs 'against'")
-        if self.low is None and self.high is None:
-            raise ValueError(f"check '{self.name}' needs a bound: low, high or both")
         return self
+
+    @property
+    def evidence(self) -> str:
+        """Where its values come from."""
+        return "runs"
+
+    @property
+    def title(self) -> str:
+        """What it is called in tables."""
+        return self.name
+
+
+class TimeCheck(Bounds):
+    """One number from the times of whole iterations on a network of hosts, over several models.
+
+    Of emulated iterations there is one value an iteration, of predicted ones a single value.
+    """
+
+    evidence: Literal["emulated", "predicted"]
+    measure: Literal["speedup", "saved", "pipelining_share", "hidden_share"] = Field(
+        description="speedup: time of `against` over time of `method`; saved: 1 - `method` / `against`; "
+        "pipelining_share: (SLGS / LAGS - 1) / (S_max - 1); hidden_share: share of the exchange of `method` that does "
+        "not make its iteration longer than computation and selection"
+    )
+    network: str = Field(description="its name in the tables of iteration times")
+    workers: PositiveInt = 16
+    models: tuple[str, ...] = Field(min_length=1)
+    over: Literal["lowest", "highest", "mean"] = Field(description="what of the models' values counts")
+    method: str = "lags"
+    against: str = "dense"
+    communication: Literal["selection", "exchange"] = Field(
+        "exchange", description="pipelining_share: the time of SLGS that S_max takes for communication"
+    )
+    relative_to: str | None = Field(None, description="a network whose value divides the one on `network`")
+
+    @property
+    def title(self) -> str:
+        """What it is called in tables."""
+        return f"{self.name}, {network_name(self.network)}, {self.evidence}"
+
+
+def _kind(check: Any) -> str:
+    values = check if isinstance(check, dict) else vars(check)
+    return "times" if "evidence" in values else "runs"
+
+
+Check = Annotated[Annotated[RunCheck, Tag("runs")] | Annotated[TimeCheck, Tag("times")], Discriminator(_kind)]
 
 
 class Claim(Strict):
@@ -51,10 +111,16 @@ class Claim(Strict):
     id: str
     text: str
     source: str
-    judged_by: tuple[str, ...] = Field(description="profiles whose runs can judge it")
+    judged_by: tuple[str, ...] = Field(description="profiles whose results can judge it")
     scope: dict[str, str] = Field({}, description="by profile: what stands in for what the source used")
     not_judged: str = Field("", description="why a profile that is not listed in judged_by cannot judge it")
     checks: tuple[Check, ...] = ()
+
+    @model_validator(mode="after")
+    def _decided(self) -> "Claim":
+        if self.checks and all(check.beside for check in self.checks):
+            raise ValueError(f"every check of claim '{self.id}' stands beside; at least one has to decide")
+        return self
 
 
 class ClaimsFile(Strict):

@@ -6,7 +6,7 @@ import traceback
 
 import typer
 
-from suite.cli import bench, inspect, measure, plan, predict, results, train
+from suite.cli import advise, bench, emulate, inspect, measure, plan, predict, results, times, train
 from suite.errors import SuiteError
 
 app = typer.Typer(
@@ -25,7 +25,7 @@ def options(debug: bool = typer.Option(False, "--debug", help="Show Python's tra
         os.environ["SUITE_DEBUG"] = "1"
 
 
-for module in (train, plan, predict, inspect, measure, bench, results):
+for module in (train, plan, predict, advise, inspect, measure, bench, emulate, times, results):
     module.register(app)
 
 

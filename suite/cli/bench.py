@@ -1,4 +1,4 @@
-"""`suite bench select|exchange|step`: how fast, against baselines measured in the same run."""
+"""`suite bench select|exchange|step|predict`: how fast, against baselines measured in the same run."""
 
 import json
 from collections.abc import Iterable
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from suite.cli.predict import SubjectArgument
 from suite.cli.train import SetOption
 
 bench = typer.Typer(help="Time selection, exchange or whole iterations against baselines, in turn within one run.")
@@ -104,6 +105,27 @@ def step(
         f"({found['transport']}), medians of {found['iterations']}"
     )
     _show(found, as_json, title, ("case", "ms", "dense / case", "phases, ms"), rows, [])
+
+
+@bench.command("predict")
+def predict(
+    subject: SubjectArgument = "ResNet-50",
+    network: Annotated[str, typer.Option(help="A named network.")] = "1gbe",
+    workers: Annotated[int, typer.Option(min=2, help="P.")] = 16,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds to take the medians of.")] = 31,
+    quick: QuickOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Time predictions of SUBJECT's iteration: with a plan given, merging, and all plans of `suite predict`."""
+    from suite.bench.predict import bench_predict
+    from suite.speed.networks import network_at
+    from suite.speed.subject import read_subject
+
+    found = bench_predict(read_subject(subject), network_at(network, workers), 2 if quick else repeats)
+    rows = [(name, f"{1e3 * seconds:.2f}") for name, seconds in found["seconds"].items()]
+    title = f"{found['subject']} on {network}: {found['layers']} layers, {workers} workers, medians of {found['repeats']}"
+    lines = [f"a prediction of a given plan takes {1e3 * found['longest_prediction_s']:.2f} ms at most"]
+    _show(found, as_json, title, ("case", "ms"), rows, lines)
 
 
 def _phases(found: dict[str, float]) -> str:

@@ -1,5 +1,7 @@
-"""`suite measure layers|network`: times from which plans and predictions are made."""
+"""`suite measure layers|published|network`: times from which plans and predictions are made."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -30,16 +32,17 @@ def layers(
     from rich.console import Console
     from rich.table import Table
 
-    costs = _measure_layers(config, set_ or [], batches)
+    costs, _ = measure_layers_of(config, set_ or [], batches)
     table = Table("tensor", "backward, ms", "selection, ms", title=costs.source)
     for layer in costs.layers:
         table.add_row(layer.name, f"{1e3 * layer.backward:.3f}", f"{1e3 * layer.select:.3f}")
     Console().print(table)
     print(f"forward {1e3 * costs.forward:.2f} ms, backward {1e3 * costs.backward:.2f}, select {1e3 * costs.select:.2f}")
-    _write(out, costs)
+    write_costs(out, costs)
 
 
-def _measure_layers(config: str, overrides: list[str], batches: int):
+def measure_layers_of(config: str, overrides: list[str], batches: int):
+    """Times of a configuration's model and batch on this device, and the configuration, with SLGS-SGD at its density."""
     import torch
 
     from suite.config.load import read_config, validate_config
@@ -69,12 +72,49 @@ def _measure_layers(config: str, overrides: list[str], batches: int):
         f"suite measure layers: {model} on {data}, batch {batch}, {experiment.world.threads} threads on {device.type}, "
         f"density {density:g}, medians of {batches} batches"
     )
-    return measure_layers(worker, lambda m, i: task.loss(m, worker, i % an_epoch), density, batches, source)
+
+    @contextmanager
+    def loss(number: int) -> Iterator[torch.Tensor]:
+        with worker.computing() as model:
+            yield task.loss(model, worker, number % an_epoch)
+
+    parameters = dict(zip(flat.names, flat.parameters, strict=True))
+    costs = measure_layers(parameters, worker, loss, density, batches, source, batch_progress)
+    return costs, experiment
+
+
+def batch_progress(batches: range) -> Iterable[int]:
+    """The numbers of the batches, with a bar where a person is watching."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from suite.train.progress import on_terminal
+
+    console = Console(stderr=True)
+    return track(batches, "measuring", console=console, transient=True) if on_terminal() else batches
 
 
 def _density(method: object) -> float:
     given = method.get("density") if isinstance(method, dict) else None
     return given if isinstance(given, float) else 0.001
+
+
+@measure.command("published")
+def published(
+    model: Annotated[str, typer.Argument(help="A model with published times, such as ResNet-50.")],
+    out: OutOption = None,
+) -> None:
+    """Spread the published times of MODEL over its layers, by their shapes: how replications/*/layers are made.
+
+    Nothing is timed. Backward goes by the layers' multiply-accumulates, selection by n log2 n.
+    """
+    from suite.speed.layers import spread_over_layers
+    from suite.speed.published import published_model
+
+    found = published_model(model)
+    costs = spread_over_layers(found.name, found.times)
+    print(f"{len(costs.layers)} layers, {sum(layer.size for layer in costs.layers):,} parameters: {costs.source}")
+    write_costs(out, costs)
 
 
 @measure.command("network")
@@ -123,14 +163,18 @@ def network(
             f"[{', '.join(slope)}], 95% intervals{'; start clipped at 0' if line.clipped else ''}; "
             f"worst point off by {line.deviation:.0%}"
         )
-    _write(out, found.costs())
+    write_costs(out, found.costs())
 
 
-def _write(out: Path | None, costs) -> None:
+def write_costs(out: Path | None, costs, quiet: bool = False) -> None:
+    """Write costs as YAML, and say so; nothing without a path."""
     import yaml
 
     from suite.record.atomic import write_text
 
     if out is not None:
-        write_text(out, yaml.safe_dump(costs.model_dump(mode="json"), sort_keys=False))
-        print(f"wrote {out}")
+        values = costs.model_dump(mode="json", exclude_none=True)
+        # Without a default style, what nests nothing takes one line: a layer, or a line of a fit.
+        write_text(out, yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=200))
+        if not quiet:
+            print(f"wrote {out}")

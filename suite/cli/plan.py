@@ -30,23 +30,25 @@ def plan(
 
     With `costs` in CONFIG also when: the predicted iteration, beside those of the other methods under the same costs.
     """
-    from suite.speed.predictions import layout_of, prediction, predictions
     from suite.config import load_config
     from suite.errors import ConfigError
     from suite.methods import build_method
     from suite.plan import compare_on_random
+    from suite.speed.predictions import prediction, predictions
+    from suite.speed.subject import Subject, layout_of
 
     experiment = load_config(config, set_ or [])
     if figure is not None and experiment.costs is None:
         raise ConfigError(f"--figure draws a prediction, which needs costs; {HOW_TO_GET_COSTS}")
-    _, layout = layout_of(experiment)
+    layout = layout_of(experiment)
     method = build_method(experiment.method, experiment.costs)
     chosen = method.plan(layout, epoch=len(getattr(experiment.method, "density_warmup", ())))
     compared = compare_on_random(len(layout.names)) if compare_merging else None
     rows = []
     if experiment.costs is not None:
         own = prediction("this configuration", method, layout, experiment.costs)
-        rows = [own, *predictions(experiment, layout, experiment.costs)]
+        subject = Subject(config, layout, experiment.costs.layers, experiment.method)
+        rows = [own, *predictions(subject, experiment.costs.network)]
     if as_json:
         print(json.dumps(_as_object(experiment, chosen, rows, compared), indent=2))
     else:
@@ -74,7 +76,7 @@ def _print(experiment, method, layout, plan, rows, compared) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from suite.speed.predictions import READING, print_rows
+    from suite.cli.predict import READING, print_rows
 
     table = Table(
         "message", "segment", "entries d", "sent k", "ratio c", title=f"{experiment.method.name}: one iteration"

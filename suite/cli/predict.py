@@ -1,13 +1,34 @@
 """`suite predict`: iterations of all methods over a range of networks."""
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from suite.cli.train import ConfigArgument, SetOption
-from suite.config.costs import Costs, LayerCosts, LinkCosts, NetworkCosts
+from suite.cli.train import SetOption
+from suite.config.costs import NetworkCosts
+
+SubjectArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A published model (ResNet-50, Inception-v4, VGG-16, LSTM-PTB), a YAML file of layer times or of a "
+        "configuration with costs, or the address of a cell."
+    ),
+]
+NetworkOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A named network (replications/*/networks.yaml) or a file that `suite measure network` wrote; repeatable.",
+        show_default=False,
+    ),
+]
+AlphaOption = Annotated[
+    float | None,
+    typer.Option(help="Seconds of latency a step of a collective. [default: as on 1gbe]", show_default=False),
+]
 
 
 class Rule(StrEnum):
@@ -23,18 +44,15 @@ def register(app: typer.Typer) -> None:
 
 
 def predict(
-    config: ConfigArgument,
+    subject: SubjectArgument,
     set_: SetOption = None,
+    network: NetworkOption = None,
     bandwidth: Annotated[
         list[float] | None, typer.Option(help="Gb/s of every worker's link; repeatable.", show_default=False)
     ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="Seconds of latency a step of a collective. [default: from --published]", show_default=False),
-    ] = None,
-    published: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Take phase times and fits its authors published.", show_default=False),
+    alpha: AlphaOption = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="P. [default: the configuration's, or 16]", show_default=False)
     ] = None,
     select: Annotated[
         list[float] | None,
@@ -42,130 +60,107 @@ def predict(
             help="Seconds that all selection takes, in place of what is known; repeatable.", show_default=False
         ),
     ] = None,
+    select_ours: Annotated[
+        bool,
+        typer.Option(
+            "--select-ours",
+            help="Also with this suite's selection: measured here in copies of memory, which are then taken to last as "
+            "long as the published device's memory needs for them.",
+        ),
+    ] = False,
     rule: Annotated[Rule, typer.Option(help="Adaptive rule whose ratios to list.")] = Rule.later,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object, with the ratios of both rules.")] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the predicted timelines to this file (.svg, .png).", show_default=False)
+    ] = None,
 ) -> None:
-    """Predict the iterations of all methods, and the adaptive ratio of every layer, for CONFIG's model and workers.
+    """Predict the iterations of all methods, and the adaptive ratio of every layer, of SUBJECT on networks.
 
-    Layer times come from CONFIG's costs, or from published totals, spread over the layers by their arithmetic.
+    Without --network or --bandwidth it takes the configuration's own costs, or all named networks.
 
     Example:
 
-    `suite predict replications/lags2019/resnet50.yaml --published ResNet-50 --bandwidth 1 --bandwidth 10
-    --bandwidth 100 --select 0.1321 --select 0.004`
+    `suite predict ResNet-50 --network 1gbe --network 10gbe --select 0.1321 --select 0.004`
     """
-    from suite.speed.predictions import READING, layout_of, predictions, print_rows
-    from suite.config import load_config
+    from suite.speed.paper import PLANS
+    from suite.speed.predictions import predictions
+    from suite.speed.subject import read_subject
 
-    experiment = load_config(config, set_ or [])
-    model, layout = layout_of(experiment)
-    source = _published(published) if published else None
-    layers = _published_layers(source, published, experiment, model, layout) if source else _own_layers(experiment)
-    networks = _networks(experiment, bandwidth or [], alpha, source)
-    rows, ratios = [], {}
-    for seconds in select or [layers.select]:
-        scaled = _with_selection(layers, seconds)
-        for name, network in networks.items():
-            key = {"network": name, "selection_s": seconds}
-            for found in predictions(experiment, layout, Costs(layers=scaled, network=network)):
-                rows.append(key | found.row())
-                if found.rule:
-                    kept = {segment.name: (segment.size, segment.k) for segment in found.plan.segments}
-                    ratios[name, seconds, found.rule] = {layer: kept[layer] for layer in layout.names}
+    found = read_subject(subject, set_ or [])
+    networks = networks_for(found, network or [], bandwidth or [], alpha, workers or found.workers)
+    cases = [found.with_selection(seconds) for seconds in select or ()] or [found]
+    if select_ours:
+        cases.append(found.with_our_selection(measured_copies()))
+    rows, ratios, timelines = [], {}, {}
+    for case in cases:
+        for name, costs in networks.items():
+            key = {"network": name, "selection_s": case.layers.select}
+            for row in predictions(case, costs):
+                rows.append(key | row.row())
+                if row.title in PLANS.values():
+                    timelines[f"{name}, selection {_ms(case.layers.select)}, {row.title}"] = row.timeline
+                if row.rule:
+                    kept = {segment.name: (segment.size, segment.k) for segment in row.plan.segments}
+                    ratios[(*key.values(), row.rule)] = {layer: kept[layer] for layer in case.layout.names}
     if as_json:
         print(json.dumps({
-            "model": experiment.model.name, "workers": experiment.world.workers, "layers": layers.source,
-            "networks": {name: network.model_dump() for name, network in networks.items()},
+            "subject": found.name, "workers": workers or found.workers, "layers": found.layers.source,
+            "networks": {name: costs.model_dump() for name, costs in networks.items()},
             "predictions": rows, "ratios": _ratio_rows(ratios),
         }, indent=2))  # fmt: skip
-        return
-    for seconds in select or [layers.select]:
-        shown = {name: ratios[name, seconds, rule] for name in networks}
-        _print_ratios(shown, f"Adaptive ratio c(l) = d / k, rule {rule}, selection {1e3 * seconds:.1f} ms")
-        for name in networks:
-            of = [row for row in rows if (row["network"], row["selection_s"]) == (name, seconds)]
-            print_rows(of, f"{name}, selection {1e3 * seconds:.1f} ms")
-    print(f"{READING}. Layers: {layers.source}")
-
-
-def _published(model: str):
-    """The published numbers of the replication that has this model."""
-    from suite.config.profiles import replication_folders
-    from suite.config.strict import nearest
-    from suite.errors import ConfigError
-    from suite.speed.published import read_published
-
-    paths = [folder / "published.yaml" for folder in replication_folders() if (folder / "published.yaml").exists()]
-    found = [read_published(path) for path in paths]
-    known = {name for one in found for name in one.iteration_times.models}
-    if not known:
-        raise ConfigError("there is no replications/*/published.yaml here; run from the root of the suite's checkout")
-    if model not in known:
-        raise ConfigError(f"nobody published times of '{model}'; {nearest(model, known)}")
-    return next(one for one in found if model in one.iteration_times.models)
-
-
-def _published_layers(source, name: str, experiment, model, layout) -> LayerCosts:
-    """The published totals of a model, spread over CONFIG's model."""
-    import torch
-
-    from suite.data import ImageDataset, load_dataset
-    from suite.measure.work import multiply_accumulates
-    from suite.timeline.spread import spread
-
-    times, dataset = source.iteration_times.models[name], load_dataset(experiment)
-    if isinstance(dataset, ImageDataset):
-        batch = (torch.empty(1, *dataset.train[0].shape[1:], device="meta"),)
     else:
-        batch = (torch.zeros(1, dataset.sequence_length, dtype=torch.long, device="meta"), None)
-    work = multiply_accumulates(model.eval(), *batch)
-    text = (
-        f"{name}, published totals (forward {times.forward:g} s, backward {times.backward:g} s, selection "
-        f"{times.lags.selection:g} s) spread over the layers of {experiment.model.name}: backward by their "
-        "multiply-accumulates, selection by n log2 n"
-    )
-    sizes = dict(zip(layout.names, layout.sizes, strict=True))
-    return spread(times.forward, times.backward, times.lags.selection, work, sizes, text)
+        for seconds in [case.layers.select for case in cases]:
+            shown = {name: ratios[name, seconds, rule] for name in networks}
+            print_ratios(shown, f"Adaptive ratio c(l) = d / k, rule {rule}, selection {_ms(seconds)}")
+            for name in networks:
+                of = [row for row in rows if (row["network"], row["selection_s"]) == (name, seconds)]
+                print_rows(of, f"{name}, selection {_ms(seconds)}")
+        print(f"{READING}. Layers: {found.layers.source}")
+    if figure is not None:
+        from suite.timeline.draw import draw_timelines
+
+        draw_timelines(figure, timelines)
+        if not as_json:
+            print(f"wrote {figure}")
 
 
-def _own_layers(experiment) -> LayerCosts:
+def networks_for(
+    subject, names: Sequence[str], bandwidths: Sequence[float], alpha: float | None, workers: int
+) -> dict[str, NetworkCosts]:
+    """The networks asked for, by name; without any the subject's own, or all named ones among so many workers."""
     from suite.errors import ConfigError
+    from suite.speed.networks import link_at, network_at, read_networks
 
-    if experiment.costs is None:
-        raise ConfigError(
-            "there are no layer times to predict from; set costs in CONFIG (`suite measure layers`) or give --published"
-        )
-    return experiment.costs.layers
-
-
-def _networks(experiment, bandwidths: list[float], alpha: float | None, source) -> dict[str, NetworkCosts]:
-    """Networks by name: the links asked for, with the authors' fit beside published times; or else CONFIG's own."""
-    from suite.errors import ConfigError
-
-    workers, fits = experiment.world.workers, source.network_fits if source else None
-    if alpha is None and fits:
-        alpha = fits.all_reduce_10gbe.start / (2 * (fits.workers - 1))
-    if alpha is None and bandwidths:
-        raise ConfigError("a link of --bandwidth also needs its latency: give --alpha, in seconds a step")
-
-    def link(gigabits: float) -> NetworkCosts:
-        return LinkCosts(workers=workers, alpha=alpha, bandwidth=gigabits * 1e9).network()
-
-    out = {f"{gigabits:g} Gb/s": link(gigabits) for gigabits in bandwidths}
-    if fits and fits.workers == workers:
-        out["1GbE, fitted"] = link(1).model_copy(update={"all_gather": fits.all_gather_1gbe})
-    if not out and experiment.costs is not None:
-        out["costs.network"] = experiment.costs.network
+    if alpha is not None and not bandwidths:
+        raise ConfigError("--alpha belongs to a link of --bandwidth; give --bandwidth, in Gb/s, or leave it out")
+    if any(not gigabits > 0 for gigabits in bandwidths) or (alpha is not None and not alpha >= 0):
+        raise ConfigError("--bandwidth must be above 0, in Gb/s, and --alpha at least 0, in seconds")
+    out = {name: network_at(name, workers) for name in names}
+    out |= {f"{gigabits:g} Gb/s": link_at(gigabits, workers, alpha) for gigabits in bandwidths}
+    if out:
+        return out
+    if subject.network is not None:
+        if subject.network.workers != workers:
+            raise ConfigError(
+                f"the configuration's network is of {subject.network.workers} workers, not of {workers}; "
+                "give --network or --bandwidth as well"
+            )
+        return {"costs.network": subject.network}
+    out = {name: network.at(workers) for name, network in read_networks().items() if network.serves(workers)}
     if not out:
-        raise ConfigError("there is no network to predict for; give --bandwidth, in Gb/s")
+        raise ConfigError("there is no network to predict for; give --network, or --bandwidth in Gb/s")
     return out
 
 
-def _with_selection(layers: LayerCosts, seconds: float) -> LayerCosts:
-    """The same layers with all selection scaled to a total."""
-    factor = seconds / layers.select if layers.select else 0.0
-    scaled = [layer.model_copy(update={"select": factor * layer.select}) for layer in layers.layers]
-    return layers.model_copy(update={"layers": tuple(scaled)})
+def measured_copies(repeats: int = 5) -> float:
+    """How many copies of a vector its selection takes on this machine; `suite bench select` with few repeats."""
+    from suite.bench.select import RESNET50, bench_select
+
+    return bench_select(RESNET50, 0.001, repeats)["fused_ratio_to_copy"]
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.1f} ms"
 
 
 def _ratio_rows(ratios: dict[tuple, dict[str, tuple[int, int]]]) -> list[dict[str, Any]]:
@@ -176,7 +171,7 @@ def _ratio_rows(ratios: dict[tuple, dict[str, tuple[int, int]]]) -> list[dict[st
     ]
 
 
-def _print_ratios(columns: dict[str, dict[str, tuple[int, int]]], title: str) -> None:
+def print_ratios(columns: dict[str, dict[str, tuple[int, int]]], title: str) -> None:
     """c of every layer whose ratio depends on the network; d and k by network and layer."""
     from rich.console import Console
     from rich.table import Table
@@ -205,3 +200,29 @@ def _print_ratios(columns: dict[str, dict[str, tuple[int, int]]], title: str) ->
             f"{name}: c from {ratios[0]:.4g} to {ratios[-1]:.4g}, median {ratios[len(ratios) // 2]:.4g}; "
             f"{sum(c == 1 for c in ratios)} of {len(ratios)} layers at 1; {sent / total:.2%} of all entries are sent"
         )
+
+
+def print_rows(rows: Sequence[dict[str, Any]], title: str) -> None:
+    """Predicted iterations as a table that fits 80 columns, in milliseconds."""
+    from rich.console import Console
+    from rich.table import Table
+
+    times = ", ".join(f"{phase} {1e3 * rows[0][f'{phase}_s']:.1f} ms" for phase in ("forward", "backward"))
+    table = Table(title=f"{title}: {times}", title_justify="left", box=None, pad_edge=False)
+    table.add_column("plan", no_wrap=True)
+    for name in ("msgs", "MB", "select", "exchange", "hidden", "exposed", "total"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        select, exchange, exposed, total = (
+            f"{1e3 * row[f'{name}_s']:.1f}" for name in ("select", "exchange", "exposed", "iteration")
+        )
+        size, hidden = f"{row['bytes'] / 1e6:.3f}", f"{row['hidden_share']:.0%}"
+        table.add_row(row["plan"], str(row["messages"]), size, select, exchange, hidden, exposed, total)
+    print()
+    Console().print(table)
+
+
+READING = (
+    "Milliseconds of one iteration of a worker on a device of its own, without the update; MB: what one worker hands "
+    "to the collectives; hidden, exposed: share and time of the exchange inside and outside of back-propagation"
+)

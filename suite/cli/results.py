@@ -37,14 +37,15 @@ def claims(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
     from rich.table import Table
 
     from suite.claims import judge_claims
+    from suite.words import plural
 
     judged = judge_claims(results / profile)
-    table = Table("claim", "verdict", "value", "seeds", "why", title=f"Claims, judged by profile {profile}")
+    table = Table("claim", "verdict", "value", "of", "why", title=f"Claims, judged by profile {profile}")
     for claim in judged["claims"]:
         shown = [check for check in claim["checks"] if check["value"] is not None]
         values = "\n".join(f"{c['value']:.4g} ± {c['spread'] or 0:.2g} {c['unit']}".strip() for c in shown)
-        seeds = "\n".join(str(check["seeds"]) for check in shown)
-        table.add_row(f"{claim['id']} {claim['text']}", claim["verdict"], values, seeds, claim["reason"])
+        of = "\n".join(plural(check["count"], check["each"]) for check in shown)
+        table.add_row(f"{claim['id']} {claim['text']}", claim["verdict"], values, of, claim["reason"])
     Console().print(table, judged["rule"])
 
 

@@ -25,20 +25,20 @@ class LayerCost(Strict):
     """One parameter tensor, in seconds an iteration of one worker."""
 
     name: str = Field(description="of the parameter tensor")
+    size: PositiveInt | None = Field(None, description="elements; lets times be used without the model they are of")
     backward: NonNegativeFloat = Field(description="seconds of back-propagation that end when its gradient exists")
     select: NonNegativeFloat = Field(0.0, description="seconds to accumulate its gradient and choose what is sent")
-    size: PositiveInt | None = Field(None, description="elements; lets times be used without the model they are of")
 
 
 class LayerCosts(Strict):
     """Times of one model on one device."""
 
+    source: str = Field("", description="where the times come from")
     forward: NonNegativeFloat = Field(description="seconds of the whole forward pass")
-    layers: tuple[LayerCost, ...] = Field(min_length=1, description="in the model's order, as named_parameters()")
     select_whole: NonNegativeFloat | None = Field(
         None, description="seconds of one selection over the whole gradient, where it is not the sum of the layers'"
     )
-    source: str = Field("", description="where the times come from")
+    layers: tuple[LayerCost, ...] = Field(min_length=1, description="in the model's order, as named_parameters()")
 
     @model_validator(mode="after")
     def _distinct(self) -> "LayerCosts":
@@ -92,6 +92,39 @@ class NetworkCosts(Strict):
     all_gather: LinearCost
     all_reduce: LinearCost
     source: str = Field("", description="where the fit comes from")
+
+    @property
+    def link(self) -> LinearCost:
+        """One message between two workers, as the all-reduce implies it.
+
+        A ring has 2(P-1) steps, in each of which a worker sends a P-th of its bytes to the next. Collectives that have
+        no line of their own follow from this. Among fewer than two workers it costs nothing.
+        """
+        steps = 2 * (self.workers - 1)
+        if not steps:
+            return LinearCost(start=0, per_byte=0)
+        line = self.all_reduce
+        return LinearCost(start=line.start / steps, per_byte=line.per_byte * self.workers / steps)
+
+    @property
+    def bandwidth(self) -> float:
+        """Of the link, in bit/s; infinite where bytes cost nothing."""
+        return 8 / self.link.per_byte if self.link.per_byte else math.inf
+
+    def at_bandwidth(self, bandwidth: float) -> "NetworkCosts":
+        """The same network with links of so many bit/s: start-ups stay, bytes take as much longer or shorter.
+
+        Raises:
+            ValueError: bytes cost nothing on this network, so that there is nothing to scale.
+        """
+        if math.isinf(self.bandwidth):
+            raise ValueError("a network on which bytes cost nothing has no bandwidth to change")
+        factor = self.bandwidth / bandwidth
+        lines = {
+            name: line.model_copy(update={"per_byte": factor * line.per_byte})
+            for name, line in (("all_gather", self.all_gather), ("all_reduce", self.all_reduce))
+        }
+        return self.model_copy(update=lines)
 
 
 class LinkCosts(Strict):

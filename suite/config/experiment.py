@@ -40,6 +40,14 @@ class ResNet50Config(Strict):
     name: Literal["resnet50"] = "resnet50"
 
 
+class InceptionV4Config(Strict):
+    """Inception-v4 (Szegedy et al. 2016), untrained and without auxiliary classifier: 42.7 M parameters."""
+
+    kind: ClassVar[str] = "images"
+    smallest_image: ClassVar[int] = 75
+    name: Literal["inception_v4"] = "inception_v4"
+
+
 class LSTMConfig(Strict):
     """Recurrent language model of the shape of Zaremba et al. 2014: embedding, LSTM layers, linear decoder."""
 
@@ -88,7 +96,7 @@ class PydocConfig(Strict):
     split_seed: NonNegativeInt = 0
 
 
-ModelConfig = ResNet20Config | VGG16Config | ResNet50Config | LSTMConfig
+ModelConfig = ResNet20Config | VGG16Config | ResNet50Config | InceptionV4Config | LSTMConfig
 DataConfig = DigitsConfig | SyntheticConfig | PydocConfig
 
 

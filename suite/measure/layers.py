@@ -1,7 +1,8 @@
 """Times of one worker's iteration on this device, parameter tensor by parameter tensor."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from itertools import accumulate
 
 import numpy as np
@@ -12,14 +13,23 @@ from suite.compress import accumulate_take_topk, native
 from suite.compress.select import new_selection
 from suite.config.costs import LayerCost, LayerCosts
 from suite.plan import entries_kept
-from suite.world import Worker
+from suite.world.worker import Memory
 
 _WARM_UP = 3  # batches that pay for allocation, lazy set-up and compilation
 
-Loss = Callable[[nn.Module, int], torch.Tensor]
+# From the number of a batch to its loss, in whatever has to surround forward and backward.
+Loss = Callable[[int], AbstractContextManager[torch.Tensor]]
 
 
-def measure_layers(worker: Worker, loss: Loss, density: float, batches: int, source: str) -> LayerCosts:
+def measure_layers(
+    parameters: Mapping[str, nn.Parameter],
+    memory: Memory,
+    loss: Loss,
+    density: float,
+    batches: int,
+    source: str,
+    progress: Callable[[range], Iterable[int]] = iter,
+) -> LayerCosts:
     """Time forward, backward and selection over several batches; medians.
 
     A plan takes gradients last tensor first, so what a tensor costs is how much later everything up to it is there:
@@ -30,27 +40,31 @@ def measure_layers(worker: Worker, loss: Loss, density: float, batches: int, sou
     the residual of the batch before.
 
     Args:
-        worker: with a residual, which is overwritten.
-        loss: of the worker's model on the batch of a number counted from 0.
+        parameters: float32, by name in the model's order; every one that requires a gradient.
+        memory: of these parameters, with a residual; it is overwritten.
+        loss: a context whose value is the loss of the batch of a number counted from 0; no parameter has a gradient
+            from before. Back-propagation runs inside of it.
         density: rho of the selection, in every tensor.
         batches: measured, after three to warm up.
         source: words for where the times come from.
+        progress: goes through the numbers of the batches, and may show how far they are.
     """
-    flat = worker.flat
-    watch = _Stopwatch(flat.vector.device)
-    ks = [entries_kept(size, density) for size in flat.sizes]
+    names, tensors = list(parameters), list(parameters.values())
+    sizes = [tensor.numel() for tensor in tensors]
+    starts = list(accumulate(sizes, initial=0))
+    watch = _Stopwatch(memory.accumulated.device)
+    ks = [entries_kept(size, density) for size in sizes]
     moments: dict[int, float] = {}
     hooks = [
         parameter.register_post_accumulate_grad_hook(lambda _, i=i: moments.__setitem__(i, watch.stamp()))
-        for i, parameter in enumerate(flat.parameters)
+        for i, parameter in enumerate(tensors)
     ]
     forward, ready, select = [], [], []
     try:
-        for number in range(_WARM_UP + batches):
+        for number in progress(range(_WARM_UP + batches)):
             moments.clear()
             began = watch.stamp()
-            with worker.computing() as model:
-                value = loss(model, number)
+            with loss(number) as value:
                 middle = watch.stamp()
                 value.backward()
             end = watch.stamp()
@@ -58,8 +72,9 @@ def measure_layers(worker: Worker, loss: Loss, density: float, batches: int, sou
             forward.append(watch.seconds(began, middle))
             since = {i: watch.seconds(middle, moment) for i, moment in moments.items()}
             ready.append(_ready(since, watch.seconds(middle, end), len(ks)))
-            select.append([_time_selection(watch, worker, i, k) for i, k in enumerate(ks)])
-            worker.keep_unsent()
+            gradients = [tensor.grad for tensor in tensors]
+            select.append([_time_selection(watch, memory, *of) for of in zip(starts, gradients, ks, strict=False)])
+            memory.keep_unsent()
     finally:
         for hook in hooks:
             hook.remove()
@@ -67,8 +82,8 @@ def measure_layers(worker: Worker, loss: Loss, density: float, batches: int, sou
     moments_ready = np.median(ready[_WARM_UP:], axis=0)
     backward = moments_ready - np.append(moments_ready[1:], 0.0)
     selection = np.median(select[_WARM_UP:], axis=0)
-    rows = zip(flat.names, backward, selection, strict=True)
-    layers = tuple(LayerCost(name=name, backward=float(b), select=float(s)) for name, b, s in rows)
+    rows = zip(names, sizes, backward, selection, strict=True)
+    layers = tuple(LayerCost(name=name, size=size, backward=float(b), select=float(s)) for name, size, b, s in rows)
     return LayerCosts(forward=float(np.median(forward[_WARM_UP:])), layers=layers, source=source)
 
 
@@ -81,16 +96,16 @@ def _ready(moments: dict[int, float], end: float, count: int) -> list[float]:
     return [end, *list(backwards)[::-1][1:]]
 
 
-def _time_selection(watch: "_Stopwatch", worker: Worker, number: int, k: int) -> float:
+def _time_selection(
+    watch: "_Stopwatch", memory: Memory, start: int, gradient: torch.Tensor | None, k: int
+) -> float:
     """Seconds to accumulate, select and clear one tensor; a tensor without a gradient takes none."""
-    gradient = worker.flat.parameters[number].grad
     if gradient is None:
         return 0.0
-    start = sum(worker.flat.sizes[:number])
-    part = slice(start, start + worker.flat.sizes[number])
-    acc, residual = worker.accumulated[part], native(worker.residual[part])
+    part = slice(start, start + gradient.numel())
+    acc, residual = memory.accumulated[part], native(memory.residual[part])
     values, indices = (native(empty) for empty in new_selection(k, acc))
-    acc, gradient = native(acc), native(gradient.view(-1))
+    acc, gradient = native(acc), native(gradient.reshape(-1))
     began = watch.stamp()
     accumulate_take_topk(acc, gradient, residual, 1.0, k, 0, indices, values)
     end = watch.stamp()

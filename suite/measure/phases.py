@@ -16,12 +16,14 @@ class PhaseClock:
     """Adds up seconds by phase; with tracing on it also keeps every interval.
 
     Attributes:
+        glance: seconds between two looks at whether a traced message has arrived.
         seconds: by phase, since the last `restart`; time in a phase that began inside another counts for the inner one.
         events: traced intervals: phase, label, and start and end on the machine's monotonic clock in seconds. A phase
             is traced as what `phase` is told; `exchange` is a message's way from start to arrival.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, glance: float = _GLANCE_SECONDS) -> None:
+        self.glance = glance
         self.events: list[dict[str, Any]] = []
         self.restart(tracing=False)
 
@@ -88,4 +90,4 @@ class ArrivalWatch:
                     self.clock.note("exchange", label, start, time.monotonic())
                     self._travelling.remove(message)
                     seen.set()
-            time.sleep(_GLANCE_SECONDS)
+            time.sleep(self.clock.glance)

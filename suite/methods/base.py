@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from suite.config.costs import Costs
+from suite.config.costs import Costs, LinearCost, NetworkCosts
 from suite.config.experiment import Density
 from suite.config.strict import Strict
-from suite.plan import Layout, Plan, merge
+from suite.plan import Layout, Plan, merge, usual_collective
 
 if TYPE_CHECKING:  # torch is only needed once a run starts; validating a configuration must stay quick
     from suite.compress import Compressor, WireFormat
@@ -122,8 +122,20 @@ class Method(ABC):
         if self.settings.messages == "one":
             return plan.merged()
         if self.merges_by_costs and self.costs is not None:
-            return merge(plan, layout, self.costs, self.entry_bytes)
+            return merge(plan, layout, self.costs, self.entry_bytes, collective=self.collective)
         return plan
+
+    def collective(self, network: NetworkCosts, sparse: bool) -> LinearCost:
+        """Seconds that a message takes on `network`, over the bytes that one worker hands in for it.
+
+        Predictions, merging and adaptive ratios ask here. A method whose messages travel otherwise than by one
+        all-gather or all-reduce says so by overriding this; `network.link` is one message between two workers.
+
+        Args:
+            network: its collectives and, by them, its links.
+            sparse: whether the message carries selected entries.
+        """
+        return usual_collective(network, sparse)
 
     @abstractmethod
     def plan(self, layout: Layout, epoch: int) -> Plan:

@@ -1,4 +1,4 @@
-"""The networks. `build_model` makes one from its settings and the data it will read."""
+"""The networks. `build_model` makes one to train, `describe_model` its shapes alone."""
 
 from collections.abc import Callable
 
@@ -7,16 +7,19 @@ from torch import nn
 
 from suite.config.experiment import ExperimentConfig, ModelConfig
 from suite.data import Dataset
+from suite.models.inception_v4 import InceptionV4
 from suite.models.lstm import LSTMLanguageModel
 from suite.models.resnet20 import ResNet20
 from suite.models.resnet50 import resnet50
 from suite.models.vgg16 import VGG16
 
-_BUILDERS: dict[str, Callable[[ModelConfig, Dataset], nn.Module]] = {
-    "resnet20": lambda settings, dataset: ResNet20(dataset.channels, dataset.classes),
-    "vgg16": lambda settings, dataset: VGG16(dataset.channels, dataset.classes),
-    "resnet50": lambda settings, dataset: resnet50(dataset.channels, dataset.classes),
-    "lstm": lambda settings, dataset: LSTMLanguageModel(dataset.classes, settings),
+# From settings, channels of an image and classes (words of the vocabulary) to a network.
+_BUILDERS: dict[str, Callable[[ModelConfig, int, int], nn.Module]] = {
+    "resnet20": lambda settings, channels, classes: ResNet20(channels, classes),
+    "vgg16": lambda settings, channels, classes: VGG16(channels, classes),
+    "resnet50": lambda settings, channels, classes: resnet50(channels, classes),
+    "inception_v4": lambda settings, channels, classes: InceptionV4(channels, classes),
+    "lstm": lambda settings, channels, classes: LSTMLanguageModel(classes, settings),
 }
 
 
@@ -24,7 +27,19 @@ def build_model(config: ExperimentConfig, dataset: Dataset) -> nn.Module:
     """The model with the initial weights of the run's seed: the same on every process."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.train.seed)
-        return _BUILDERS[config.model.name](config.model, dataset)
+        return _BUILDERS[config.model.name](config.model, dataset.channels, dataset.classes)
 
 
-__all__ = ["LSTMLanguageModel", "ResNet20", "VGG16", "build_model", "resnet50"]
+def describe_model(settings: ModelConfig, channels: int, classes: int) -> nn.Module:
+    """The model on the meta device: names and shapes of its parameters, without memory or weights.
+
+    Args:
+        settings: of the model.
+        channels: of an image; a text model has no use for it.
+        classes: of the labels, or words of the vocabulary.
+    """
+    with torch.device("meta"):
+        return _BUILDERS[settings.name](settings, channels, classes)
+
+
+__all__ = ["InceptionV4", "LSTMLanguageModel", "ResNet20", "VGG16", "build_model", "describe_model", "resnet50"]

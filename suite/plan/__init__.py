@@ -8,7 +8,7 @@ from suite.plan.adaptive import adapt
 from suite.plan.layout import Layout
 from suite.plan.merge import compare_on_random, greedy_groups, merge, optimal_groups
 from suite.plan.plan import Message, Plan, Segment, entries_kept, layer_wise, whole_gradient
-from suite.plan.predict import message_bytes, predict_plan
+from suite.plan.predict import message_bytes, predict_plan, usual_collective, wire_bytes
 
 __all__ = [
     "Layout",
@@ -24,5 +24,7 @@ __all__ = [
     "message_bytes",
     "optimal_groups",
     "predict_plan",
+    "usual_collective",
     "whole_gradient",
+    "wire_bytes",
 ]

@@ -13,12 +13,19 @@ from typing import Literal
 from suite.config.costs import Costs
 from suite.plan.layout import Layout
 from suite.plan.plan import Message, Plan, Segment
-from suite.plan.predict import SPARSE_ENTRY, ready_times
+from suite.plan.predict import SPARSE_ENTRY, Collective, ready_times, usual_collective
 
 Rule = Literal["later", "next"]
 
 
-def adapt(least: Plan, layout: Layout, costs: Costs, rule: Rule, sparse_entry: float = SPARSE_ENTRY) -> Plan:
+def adapt(
+    least: Plan,
+    layout: Layout,
+    costs: Costs,
+    rule: Rule,
+    sparse_entry: float = SPARSE_ENTRY,
+    collective: Collective = usual_collective,
+) -> Plan:
     """The plan `least`, which sends every layer at c_u in a message of its own, with k raised as far as `rule` allows.
 
     Rule `next` is the paper's formula as it is written: selection and exchange of a layer must fit into the backward
@@ -38,7 +45,7 @@ def adapt(least: Plan, layout: Layout, costs: Costs, rule: Rule, sparse_entry: f
     """
     if any(len(message.segments) > 1 for message in least.messages):
         raise ValueError("ratios are adapted layer by layer; merge the messages afterwards")
-    line, ready = costs.network.all_gather, ready_times(least, layout, costs)
+    line, ready = collective(costs.network, True), ready_times(least, layout, costs)
     per_entry = line.per_byte * sparse_entry
     *hiding, first_layer = least.segments  # in back-propagation order
 

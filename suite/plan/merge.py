@@ -11,7 +11,7 @@ from itertools import accumulate
 from suite.config.costs import Costs, LinearCost
 from suite.plan.layout import Layout
 from suite.plan.plan import Message, Plan
-from suite.plan.predict import SPARSE_ENTRY, collective, message_bytes, ready_times
+from suite.plan.predict import SPARSE_ENTRY, Collective, message_bytes, ready_times, usual_collective
 
 # From ready times, bytes of each layer and the collective's line to the number of layers in each message.
 Grouping = Callable[[Sequence[float], Sequence[float], LinearCost], list[int]]
@@ -94,10 +94,12 @@ def merge(
     costs: Costs,
     sparse_entry: float = SPARSE_ENTRY,
     grouping: Grouping = optimal_groups,
+    collective: Collective = usual_collective,
 ) -> Plan:
     """A layer-wise plan's segments in the messages that `grouping` chooses for these costs."""
     sizes = [message_bytes(message, sparse_entry) for message in plan.messages]
-    groups = grouping(ready_times(plan, layout, costs), sizes, collective(plan, costs.network))
+    line = collective(costs.network, plan.is_sparse)
+    groups = grouping(ready_times(plan, layout, costs), sizes, line)
     stops = list(accumulate(groups))
     segments = plan.segments
     return Plan(tuple(Message(segments[stop - count : stop]) for stop, count in zip(stops, groups, strict=True)))

@@ -1,5 +1,8 @@
 """What a plan costs: bytes of its messages, and the timeline of an iteration under it."""
 
+from bisect import bisect_left
+from collections.abc import Callable
+
 from suite.config.costs import Costs, LinearCost, NetworkCosts
 from suite.plan.layout import Layout
 from suite.plan.plan import Message, Plan
@@ -14,9 +17,20 @@ def message_bytes(message: Message, sparse_entry: float = SPARSE_ENTRY) -> float
     return message.entries * (sparse_entry if message.is_sparse else DENSE_ENTRY)
 
 
-def collective(plan: Plan, network: NetworkCosts) -> LinearCost:
-    """The collective a plan uses: sparse payloads are gathered, dense ones reduced."""
-    return network.all_gather if plan.is_sparse else network.all_reduce
+def wire_bytes(plan: Plan, workers: int, sparse_entry: float = SPARSE_ENTRY) -> float:
+    """Bytes one of P workers puts on the wire an iteration: (P-1) times what it hands to all-gathers, 2(P-1)/P times
+    what it hands to ring all-reduces."""
+    handed_in = sum(message_bytes(message, sparse_entry) for message in plan.messages)
+    return handed_in * (workers - 1) * (1 if plan.is_sparse else 2 / workers)
+
+
+def usual_collective(network: NetworkCosts, sparse: bool) -> LinearCost:
+    """What a message costs where a method does not say otherwise: sparse payloads are gathered, dense ones reduced."""
+    return network.all_gather if sparse else network.all_reduce
+
+
+# From a network and whether the plan is sparse to seconds over the bytes that one worker hands in for a message.
+Collective = Callable[[NetworkCosts, bool], LinearCost]
 
 
 def ready_times(plan: Plan, layout: Layout, costs: Costs) -> list[float]:
@@ -25,14 +39,20 @@ def ready_times(plan: Plan, layout: Layout, costs: Costs) -> list[float]:
     Layers are selected in between (see suite.timeline.predict), so this does not depend on how they are merged.
     """
     costs.layers.check(layout.names)
-    now, out = costs.layers.forward, []
+    selects, now, out = plan.is_sparse, costs.layers.forward, []
     for layer in reversed(costs.layers.layers):
-        now += layer.backward + (layer.select if plan.is_sparse else 0.0)
+        now += layer.backward + (layer.select if selects else 0.0)
         out.append(now)
     return out
 
 
-def predict_plan(plan: Plan, layout: Layout, costs: Costs, sparse_entry: float = SPARSE_ENTRY) -> Timeline:
+def predict_plan(
+    plan: Plan,
+    layout: Layout,
+    costs: Costs,
+    sparse_entry: float = SPARSE_ENTRY,
+    collective: Collective = usual_collective,
+) -> Timeline:
     """The predicted iteration of a worker on a device of its own.
 
     Args:
@@ -40,16 +60,18 @@ def predict_plan(plan: Plan, layout: Layout, costs: Costs, sparse_entry: float =
         layout: of the gradient; `costs` must be of the same layers.
         costs: of layers and network.
         sparse_entry: bytes on the wire of one selected entry, value and index.
+        collective: what a message costs; see `suite.methods.Method.collective`.
     """
     costs.layers.check(layout.names)
-    line = collective(plan, costs.network)
+    line = collective(costs.network, plan.is_sparse)
+    select_whole = costs.layers.select_whole if len(plan.segments) == 1 else None
     sendings = [
         Sending(
             label=message.name,
-            layers=sum(message.start <= offset < message.stop for offset in layout.offsets),
+            layers=bisect_left(layout.bounds, message.stop) - bisect_left(layout.bounds, message.start),
             exchange=line.seconds(message_bytes(message, sparse_entry)),
             selects=message.is_sparse,
-            select=costs.layers.select_whole if len(plan.segments) == 1 else None,
+            select=select_whole,
         )
         for message in plan.messages
     ]

@@ -26,14 +26,7 @@ _PACKAGES = (
 
 def describe_environment(config: ExperimentConfig, threads: int, device: str) -> dict[str, Any]:
     """Versions, source commit, machine, transport and seeds; plain values."""
-    return {
-        "versions": {"python": platform.python_version()} | {name: installed_version(name) for name in _PACKAGES},
-        "commit": source_commit(),
-        "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": socket.gethostname(),
-        "platform": platform.platform(),
-        "cpu": cpu_name(),
-        "cores": os.cpu_count(),
+    return describe_machine() | {
         "affinity": sorted(os.sched_getaffinity(0)),
         "threads": threads,
         "device": device,
@@ -42,6 +35,19 @@ def describe_environment(config: ExperimentConfig, threads: int, device: str) ->
         "processes": config.world.processes,
         "workers": config.world.workers,
         "seeds": {"train": config.train.seed, "split": config.data.split_seed},
+    }
+
+
+def describe_machine() -> dict[str, Any]:
+    """Versions, source commit and machine; plain values."""
+    return {
+        "versions": {"python": platform.python_version()} | {name: installed_version(name) for name in _PACKAGES},
+        "commit": source_commit(),
+        "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": socket.gethostname(),
+        "platform": platform.platform(),
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
     }
 
 

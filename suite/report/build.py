@@ -9,9 +9,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from suite.errors import ConfigError
 from suite.record.atomic import replacing
 from suite import words
-from suite.speed.published import arithmetic, findings, read_published
+from suite.speed.published import Published, arithmetic, findings, read_published
+from suite.report import words_of_times
 from suite.report.read import ProfileResults
 from suite.report.summary import dense_in_words, results_of
+from suite.report.times import IterationTimes
 
 _LARGEST_SVG = 400_000  # bytes; beyond it the PNG is smaller and quicker to show
 _VERDICTS = ("reproduced", "not reproduced", "not judged")
@@ -24,7 +26,7 @@ def build_report(results: Path, replications: Path = Path("replications")) -> Pa
     `replications` is the folder whose */published.yaml hold the papers' own numbers; without any, the report says in
     their place that they are left out.
     """
-    profile = ProfileResults.read(results)
+    profile, times = ProfileResults.read(results), IterationTimes.read(results)
     published = [read_published(path) for path in sorted(replications.glob("*/published.yaml"))]
     rows = [(paper, arithmetic(paper)) for paper in published]
     template = _templates().get_template("report.html.j2")
@@ -40,6 +42,7 @@ def build_report(results: Path, replications: Path = Path("replications")) -> Pa
             {"title": of.title.iloc[0], "results": (found := results_of(of)), "words": dense_in_words(found)}
             for _, of in profile.runs.groupby("experiment", sort=False)
         ],
+        times=_times(times, published),
         published=[{"paper": paper, "rows": of, "findings": findings(paper, of)} for paper, of in rows],
         runs=profile.runs.to_dict("records"),
         addresses=dict(zip(profile.runs.run_id, profile.runs.run, strict=True)),
@@ -51,6 +54,42 @@ def build_report(results: Path, replications: Path = Path("replications")) -> Pa
     return target
 
 
+def _times(times: IterationTimes, published: list[Published]) -> dict[str, Any]:
+    """What the section on iteration times shows."""
+    rows = times.side_by_side()
+    summary = [
+        words_of_times.accuracy(times),
+        *words_of_times.comparison(rows),
+        words_of_times.too_fast(times, rows),
+        words_of_times.unexplained(times, rows),
+    ]
+    return {
+        "origin": words_of_times.origin(times),
+        "summary": [sentence for sentence in summary if sentence],
+        "rows": rows,
+        "authors_bounds": {
+            model: bound for paper in published for model, bound in paper.speedup_bound.authors_values.items()
+        },
+        "pipelining": words_of_times.pipelining(rows),
+        "choices": times.choices(),
+        "ratios": times.ratios(),
+        "crossings": list(times.crossing_rows()),
+        "conflict": words_of_times.conflict(times),
+        "emulated": times.emulated.to_dict("records"),
+        "missing": words_of_times.missing(times),
+    }
+
+
+def _decimals(value: float | None, places: int) -> str:
+    """A number with so many decimals, a dash for none."""
+    return "–" if value is None or value != value else f"{value:.{places}f}".replace("-", "−")
+
+
+def _share(value: float) -> str:
+    """A share in percent, a dash for none."""
+    return "–" if value != value else f"{100 * value:.1f}%".replace("-", "−")
+
+
 def _templates() -> Environment:
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -58,7 +97,8 @@ def _templates() -> Environment:
     )  # fmt: skip
     templates.filters |= {
         "number": words.number, "amount_of_bytes": words.amount_of_bytes, "plural": words.plural,
-        "metric_name": words.metric_name,
+        "metric_name": words.metric_name, "network_name": words.network_name, "method_label": words.method_label,
+        "decimals": _decimals, "share": _share, "crossing_text": words_of_times.crossing_text,
     }  # fmt: skip
     templates.globals["metric_value"] = words.metric_value
     return templates

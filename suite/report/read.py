@@ -1,6 +1,7 @@
 """What the report needs of results/<profile>/, read once and checked."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,17 +63,23 @@ class ProfileResults:
         )
 
 
-def _read_runs(path: Path) -> pd.DataFrame:
+def read_table(path: Path, columns: Iterable[str], text: Iterable[str] = ()) -> pd.DataFrame:
+    """A CSV table that has at least `columns`, those in `text` as strings; raises ConfigError."""
     try:
-        runs = pd.read_csv(path, dtype={"run_id": str, "parameters_sha256": str})
+        table = pd.read_csv(path, dtype=dict.fromkeys(text, str))
     except FileNotFoundError as error:
         raise ConfigError(f"there is no table {path}; make it with `snakemake {path}`") from error
     except ValueError as error:  # pandas' parser errors and bad encodings are ValueErrors
         reason = " ".join(str(error).split())
         raise ConfigError(f"{path} is not a readable CSV table ({reason}); delete it and make it again") from error
-    missing = [column for column in _RUN_COLUMNS if column not in runs]
+    missing = [column for column in columns if column not in table]
     if missing:
         raise ConfigError(f"{path} lacks the column {', '.join(missing)}; delete it and make it again")
+    return table
+
+
+def _read_runs(path: Path) -> pd.DataFrame:
+    runs = read_table(path, _RUN_COLUMNS, text=("run_id", "parameters_sha256"))
     if runs.empty:
         raise ConfigError(f"{path} lists no run; train at least one cell of the profile first")
     return runs.assign(folder=["runs/" + address.partition("/")[2] for address in runs.run])

@@ -1,42 +1,71 @@
-"""What `suite plan` and `suite predict` share: the methods side by side under the same costs."""
+"""The iterations of all methods on a network, predicted side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from suite.config import ExperimentConfig
-from suite.config.costs import Costs
-from suite.plan import Layout, Plan, greedy_groups, layer_wise, merge, message_bytes, predict_plan
+from suite.config.costs import Costs, NetworkCosts
+from suite.plan import Layout, Plan, greedy_groups, merge, message_bytes, predict_plan, wire_bytes
+from suite.speed.paper import PLANS
+from suite.speed.subject import Subject
 from suite.timeline import Timeline
 
-# Title: settings of a method; density and c_u are filled in. The paper's three methods, and what merging adds to each.
+# Titles of plans that tables and advice name; those of the paper's methods are in suite.speed.paper.
+DENSE_ONE, LAGS_ADAPTIVE = "dense, one message", "LAGS adaptive, later"
+_PUBLISHED_RULE = "dense, MG-WFBP rule"
+
+# Settings of a method by title; density, wire and c_u are filled in. Dense without overlap, with wait-free
+# back-propagation, with merged messages, and the paper's two sparse methods, merged and with adaptive ratios.
 _METHODS = {
-    "dense, one message": {"name": "dense", "messages": "one"},
+    DENSE_ONE: {"name": "dense", "messages": "one"},
     "dense, layer-wise": {"name": "dense", "messages": "layer"},
-    "dense, merged": {"name": "dense", "messages": "merged"},
-    "SLGS": {"name": "slgs"},
+    PLANS["dense"]: {"name": "dense", "messages": "merged"},
+    _PUBLISHED_RULE: {"name": "dense", "messages": "layer"},
+    PLANS["slgs"]: {"name": "slgs"},
     "LAGS, layer-wise": {"name": "lags", "messages": "layer"},
-    "LAGS, merged": {"name": "lags", "messages": "merged"},
+    PLANS["lags"]: {"name": "lags", "messages": "merged"},
     "LAGS adaptive, next": {"name": "lags", "messages": "merged", "adaptive": {"rule": "next"}},
-    "LAGS adaptive, later": {"name": "lags", "messages": "merged", "adaptive": {"rule": "later"}},
+    LAGS_ADAPTIVE: {"name": "lags", "messages": "merged", "adaptive": {"rule": "later"}},
 }
+TITLES = tuple(_METHODS)
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One plan and the iteration predicted for it: `entry_bytes` of a selected entry; `rule` chose adaptive ratios."""
+    """One plan and the iteration predicted for it.
+
+    Attributes:
+        title: of the plan.
+        method: name of the method.
+        density: share of the entries that the method's settings ask for; that is sent, where ratios are adaptive.
+        plan: what is sent when.
+        timeline: of the iteration.
+        entry_bytes: of a selected entry on the wire.
+        workers: P.
+        rule: that chose adaptive ratios; None for fixed ones.
+    """
 
     title: str
+    method: str
+    density: float
     plan: Plan
     timeline: Timeline
     entry_bytes: int
+    workers: int
     rule: str | None = None
 
+    @property
+    def sent_bytes(self) -> float:
+        """Bytes that one worker puts on the wire an iteration."""
+        return wire_bytes(self.plan, self.workers, self.entry_bytes)
+
     def row(self) -> dict[str, Any]:
-        """The numbers of a table's row: seconds, and the bytes one worker hands to the collectives."""
+        """The numbers of a table's row: seconds, and `bytes` that one worker hands to the collectives."""
         timeline = self.timeline
         return {
             "plan": self.title,
+            "method": self.method,
+            "density": self.density,
             "messages": len(self.plan.messages),
             "bytes": sum(message_bytes(message, self.entry_bytes) for message in self.plan.messages),
             **{f"{phase}_s": timeline.total(phase) for phase in ("forward", "backward", "select", "exchange")},
@@ -46,70 +75,48 @@ class Prediction:
         }
 
 
-def prediction(title: str, method, layout: Layout, costs: Costs, rule: str | None = None) -> Prediction:
-    """The iteration of a method after its warm-up."""
-    plan = method.plan(layout, epoch=len(getattr(method.settings, "density_warmup", ())))
-    return Prediction(title, plan, predict_plan(plan, layout, costs, method.entry_bytes), method.entry_bytes, rule)
+def prediction(title: str, method: Any, layout: Layout, costs: Costs) -> Prediction:
+    """The iteration of a method after its warm-up.
+
+    Args:
+        title: of its plan.
+        method: a `suite.methods.Method`, built with these costs where it plans from them.
+        layout: of the gradient.
+        costs: of layers and network.
+    """
+    settings = method.settings
+    epoch = len(getattr(settings, "density_warmup", ()))
+    plan = method.plan(layout, epoch)
+    if title == _PUBLISHED_RULE:
+        plan = merge(plan, layout, costs, grouping=greedy_groups, collective=method.collective)
+    adaptive = getattr(settings, "adaptive", None)
+    return Prediction(
+        title=title,
+        method=settings.name,
+        density=method.density_at(epoch) or plan.entries / layout.size,
+        plan=plan,
+        timeline=predict_plan(plan, layout, costs, method.entry_bytes, method.collective),
+        entry_bytes=method.entry_bytes,
+        workers=costs.network.workers,
+        rule=adaptive.rule if adaptive else None,
+    )
 
 
-def predictions(experiment: ExperimentConfig, layout: Layout, costs: Costs) -> list[Prediction]:
-    """The paper's methods under the same costs, with the experiment's density (or 0.001) and wire format."""
+def predictions(subject: Subject, network: NetworkCosts, titles: Iterable[str] = TITLES) -> list[Prediction]:
+    """The subject's iterations on a network, one a plan.
+
+    Sparse methods take density and wire format of the subject's method, adaptive ratios its c_u, or 1 / density.
+    """
     from suite.methods import build_method, settings_from
 
-    adaptive, own = getattr(experiment.method, "adaptive", None), experiment.method.model_dump()
-    shared = {key: own[key] for key in ("density", "wire") if key in own}
-    c_u = adaptive.c_u if adaptive else 1 / shared.get("density", 0.001)
+    own, costs = subject.method.model_dump(), Costs(layers=subject.layers, network=network)
+    shared = {"density": subject.density} | {key: own[key] for key in ("wire",) if key in own}
+    adaptive = own.get("adaptive") or {"c_u": 1 / subject.density}
     out = []
-    for title, values in _METHODS.items():
+    for title in titles:
+        values = _METHODS[title]
         values = values if values["name"] == "dense" else values | shared
         if "adaptive" in values:
-            values = values | {"adaptive": values["adaptive"] | {"c_u": c_u}}
-        rule = values["adaptive"]["rule"] if "adaptive" in values else None
-        out.append(prediction(title, build_method(settings_from(values), costs), layout, costs, rule))
-        if title == "dense, merged":
-            entry_bytes = out[-1].entry_bytes
-            published = merge(layer_wise(layout, lambda name: None), layout, costs, grouping=greedy_groups)
-            out.append(
-                Prediction("dense, MG-WFBP rule", published, predict_plan(published, layout, costs), entry_bytes)
-            )
+            values = values | {"adaptive": values["adaptive"] | {"c_u": adaptive["c_u"]}}
+        out.append(prediction(title, build_method(settings_from(values), costs), subject.layout, costs))
     return out
-
-
-def layout_of(experiment: ExperimentConfig):
-    """The model, described but not allocated, and where its parameter tensors lie in the gradient."""
-    import torch
-
-    from suite.data import load_dataset
-    from suite.models import build_model
-
-    dataset = load_dataset(experiment)
-    with torch.device("meta"):
-        model = build_model(experiment, dataset)
-    named = list(model.named_parameters())
-    return model, Layout(tuple(name for name, _ in named), tuple(p.numel() for _, p in named))
-
-
-def print_rows(rows: Sequence[dict[str, Any]], title: str) -> None:
-    """Predicted iterations as a table that fits 80 columns, in milliseconds."""
-    from rich.console import Console
-    from rich.table import Table
-
-    times = ", ".join(f"{phase} {1e3 * rows[0][f'{phase}_s']:.1f} ms" for phase in ("forward", "backward"))
-    table = Table(title=f"{title}: {times}", title_justify="left", box=None, pad_edge=False)
-    table.add_column("plan", no_wrap=True)
-    for name in ("msgs", "MB", "select", "exchange", "hidden", "exposed", "total"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        select, exchange, exposed, total = (
-            f"{1e3 * row[f'{name}_s']:.1f}" for name in ("select", "exchange", "exposed", "iteration")
-        )
-        size, hidden = f"{row['bytes'] / 1e6:.3f}", f"{row['hidden_share']:.0%}"
-        table.add_row(row["plan"], str(row["messages"]), size, select, exchange, hidden, exposed, total)
-    print()
-    Console().print(table)
-
-
-READING = (
-    "Milliseconds of one iteration of a worker on a device of its own, without the update; MB: what one worker hands "
-    "to the collectives; hidden, exposed: share and time of the exchange inside and outside of back-propagation"
-)

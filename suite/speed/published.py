@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
 
-from suite.config.costs import LinearCost
-from suite.config.strict import Strict
+from suite.config.experiment import Density, ModelConfig
+from suite.config.profiles import replication_folders
+from suite.config.strict import Strict, nearest
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
 from suite.words import listing
@@ -21,12 +23,26 @@ class SparseTimes(Strict):
 
 
 class ModelTimes(Strict):
-    """One model's row, in seconds an iteration."""
+    """One model's row, in seconds an iteration, and what it was trained with."""
 
+    model: Annotated[ModelConfig, Field(discriminator="name")]
+    input: tuple[PositiveInt, ...] = Field(description="one sample: channels, height and width, or tokens of a window")
+    classes: PositiveInt = Field(description="of the labels, or words of the vocabulary")
+    batch: PositiveInt = Field(description="samples a worker takes an iteration")
+    density: Density
+    layers: str = Field(description="file of the times spread over layers, from the folder of this file")
     forward: PositiveFloat
     backward: PositiveFloat
     slgs: SparseTimes
     lags: SparseTimes
+
+
+class Device(Strict):
+    """What computed."""
+
+    name: str
+    memory_bandwidth: PositiveFloat = Field(description="bytes a second")
+    source: str
 
 
 class IterationTimes(Strict):
@@ -34,6 +50,8 @@ class IterationTimes(Strict):
 
     source: str
     unit: str
+    device: Device
+    settings_source: str
     models: dict[str, ModelTimes]
 
 
@@ -52,16 +70,6 @@ class SpeedupBound(Strict):
     authors_values: dict[str, PositiveFloat]
 
 
-class NetworkFits(Strict):
-    """The authors' lines of collectives over the bytes a worker contributes, by network."""
-
-    source: str
-    unit: str
-    workers: PositiveInt
-    all_gather_1gbe: LinearCost
-    all_reduce_10gbe: LinearCost
-
-
 class Claimed(Strict):
     """What the text around the numbers says."""
 
@@ -77,7 +85,6 @@ class Published(Strict):
     iteration_times: IterationTimes
     dense_totals: DenseTotals
     speedup_bound: SpeedupBound
-    network_fits: NetworkFits
     claimed: Claimed
 
 
@@ -108,6 +115,50 @@ def read_published(path: Path) -> Published:
         return Published.model_validate(read_yaml(path))
     except ValidationError as error:
         raise ConfigError(f"{path}: {sentence(error)}") from error
+
+
+def all_published() -> dict[Path, Published]:
+    """Every replications/*/published.yaml by its path; empty outside of a checkout."""
+    paths = [folder / "published.yaml" for folder in replication_folders()]
+    return {path: read_published(path) for path in paths if path.exists()}
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A model with published times.
+
+    Attributes:
+        layers: the file of its times by layer; LayerCosts.
+    """
+
+    name: str
+    times: ModelTimes
+    device: Device
+    layers: Path
+
+
+def published_models() -> dict[str, PublishedModel]:
+    """All of them by name, in their files' order; empty outside of a checkout."""
+    return {
+        name: PublishedModel(name, times, published.iteration_times.device, path.parent / times.layers)
+        for path, published in all_published().items()
+        for name, times in published.iteration_times.models.items()
+    }
+
+
+def published_model(name: str) -> PublishedModel:
+    """The model of that name, in whatever case.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    known = published_models()
+    if not known:
+        raise ConfigError("there is no replications/*/published.yaml here; run from the root of the suite's checkout")
+    found = next((model for key, model in known.items() if key.lower() == name.lower()), None)
+    if found is None:
+        raise ConfigError(f"nobody published times of '{name}'; {nearest(name, known)}")
+    return found
 
 
 def arithmetic(published: Published) -> list[Row]:

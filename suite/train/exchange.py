@@ -45,6 +45,9 @@ class GradientExchange:
 
     Each iteration: `begin`, then for every local worker `receiving` around its back-propagation, then `finish`, and
     `commit` unless the iteration is skipped.
+
+    Attributes:
+        last_arrival: when the last message of the last iteration was there, on the machine's monotonic clock.
     """
 
     def __init__(
@@ -169,6 +172,7 @@ class GradientExchange:
         for number, message in enumerate(self.plan.messages):
             with clock.phase("exchange", message.name, traced_as="wait"):
                 arrived = self._started[number].wait()
+            self.last_arrival = time.monotonic()
             with clock.phase("apply", message.name):
                 self._add(message, self._payloads[0][number], arrived)
         with clock.phase("exchange", "status", traced_as="wait"):

@@ -9,14 +9,14 @@ from types import FrameType
 
 from suite.config.experiment import WorldConfig
 from suite.errors import Interrupted, SuiteError
-from suite.world.ranks import command_line, rank_environments
+from suite.world.ranks import LOOPBACK, RankNetwork, command_line, rank_environments
 
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 5.0  # between asking ranks to end and killing them, once one has failed
 _TAIL_LINES = 15
 
 
-def launch(config: WorldConfig, rank_command: list[str], logs: Path) -> None:
+def launch(config: WorldConfig, rank_command: list[str], logs: Path, network: RankNetwork = LOOPBACK) -> None:
     """Run a command as each rank and wait for all.
 
     Rank 0 writes to this process's output; all others, and everybody's errors, to `logs`/rank-N.log.
@@ -34,7 +34,7 @@ def launch(config: WorldConfig, rank_command: list[str], logs: Path) -> None:
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with rank_environments(config) as environments:
+        with rank_environments(config, network) as environments:
             ranks = [_Rank(command, env, i, logs) for i, env in enumerate(environments)]
             try:
                 _watch(ranks, caught)

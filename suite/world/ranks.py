@@ -6,18 +6,35 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from suite.config.experiment import WorldConfig
 
 Env = dict[str, str]
 
-# Ranks of a local run talk over loopback; a host name that resolves to 127.0.1.1 would otherwise mislead Gloo.
-_INTERFACE, _ADDRESS = "lo", "127.0.0.1"
+
+@dataclass(frozen=True)
+class RankNetwork:
+    """What carries the messages of ranks that this machine starts.
+
+    Attributes:
+        interface: by which a rank sends.
+        launcher: address at which ranks find the process that starts them.
+        hosts: of the ranks, one each; none where all are processes of this host.
+    """
+
+    interface: str
+    launcher: str
+    hosts: tuple[str, ...] = ()
+
+
+# A host name that resolves to 127.0.1.1 would mislead Gloo, so that interface and address are always named.
+LOOPBACK = RankNetwork("lo", "127.0.0.1")
 
 
 @contextmanager
-def rank_environments(config: WorldConfig) -> Iterator[list[Env]]:
+def rank_environments(config: WorldConfig, network: RankNetwork = LOOPBACK) -> Iterator[list[Env]]:
     """One set of variables a process to start, valid while the context is open.
 
     Under Horovod's MPI controller one process, mpirun, is started and starts the ranks itself.
@@ -30,28 +47,29 @@ def rank_environments(config: WorldConfig) -> Iterator[list[Env]]:
     ranks = [common | {"SUITE_RANK": str(r), "SUITE_LOCAL_RANK": str(r)} for r in range(config.processes)]
     if config.transport == "torch":
         with tempfile.TemporaryDirectory(prefix="suite-store-") as folder:
-            extra = {"SUITE_STORE": str(Path(folder) / "store"), "GLOO_SOCKET_IFNAME": _INTERFACE}
+            extra = {"SUITE_STORE": str(Path(folder) / "store"), "GLOO_SOCKET_IFNAME": network.interface}
             yield [rank | extra for rank in ranks]
     elif config.controller == "mpi":
         yield [common | {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}]
     else:
-        with _horovod_gloo(config.processes) as slots:
+        with _horovod_gloo(config.processes, network) as slots:
             yield [rank | slot for rank, slot in zip(ranks, slots, strict=True)]
 
 
 @contextmanager
-def _horovod_gloo(processes: int) -> Iterator[list[Env]]:
+def _horovod_gloo(processes: int, network: RankNetwork) -> Iterator[list[Env]]:
     """Horovod's own rendezvous server in this process, and what each rank needs to find it."""
     from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
     from horovod.runner.gloo_run import create_run_env_vars, create_slot_env_vars
     from horovod.runner.http.http_server import RendezvousServer
 
-    plan = get_host_assignments(parse_hosts(f"localhost:{processes}"), processes)
+    hosts = ",".join(f"{host}:1" for host in network.hosts) or f"localhost:{processes}"
+    plan = get_host_assignments(parse_hosts(hosts), processes)
     server = RendezvousServer()
     port = server.start()
     server.init(plan)
     try:
-        shared = create_run_env_vars(_ADDRESS, [_INTERFACE], port)
+        shared = create_run_env_vars(network.launcher, [network.interface], port)
         yield [{k: str(v) for k, v in (shared | create_slot_env_vars(slot)).items()} for slot in plan]
     finally:
         server.stop()
@@ -66,8 +84,8 @@ def command_line(config: WorldConfig, rank_command: list[str]) -> list[str]:
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     # Binding is left to the system: Open MPI would pin two ranks to one core on a machine with few.
     placement = ["--oversubscribe", "--bind-to", "none", "-np", str(config.processes)]
-    network = ["--mca", "btl", "self,vader,tcp", "--mca", "btl_tcp_if_include", _INTERFACE]
-    return [*bound, "mpirun", *root, *placement, *network, *rank_command]
+    loopback = ["--mca", "btl", "self,vader,tcp", "--mca", "btl_tcp_if_include", LOOPBACK.interface]
+    return [*bound, "mpirun", *root, *placement, *loopback, *rank_command]
 
 
 def end_with_launcher() -> None:

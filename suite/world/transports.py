@@ -67,7 +67,13 @@ class VirtualTransport:
 
 
 class HorovodTransport:
-    """Horovod over Gloo, MPI or NCCL, as built; only its public calls are used."""
+    """Horovod over Gloo, MPI or NCCL, as built; only its public calls are used.
+
+    Attributes:
+        nap: seconds between two looks at whether a message has arrived.
+    """
+
+    nap = _NAP_SECONDS
 
     def __init__(self) -> None:
         import horovod.torch as hvd
@@ -86,7 +92,7 @@ class HorovodTransport:
         def wait() -> torch.Tensor:
             # Horovod's own wait keeps a core busy, which its other ranks and its own background thread may need.
             while not self._hvd.poll(handle):
-                time.sleep(_NAP_SECONDS)
+                time.sleep(self.nap)
             return self._hvd.synchronize(handle)
 
         return Pending(wait, lambda: self._hvd.poll(handle))

@@ -5,7 +5,7 @@ import pytest
 
 from suite.claims.judge import judge
 from suite.claims.measures import Tables
-from suite.claims.model import Check, Claim, read_claims
+from suite.claims.model import Claim, RunCheck, read_claims
 from suite.errors import ConfigError
 
 
@@ -24,13 +24,13 @@ def tables(
          for s, n in enumerate(above)],
         columns=["experiment", "method", "seed", "points", "above_one", "delta_mean"],
     )  # fmt: skip
-    return Tables(runs, assumption)
+    return Tables(runs, assumption, *[pd.DataFrame()] * 3)
 
 
 def claim(**check) -> Claim:
     settings = {"name": "gap", "measure": "difference", "experiment": "e", "method": "lags", "against": "dense",
                 "expected": "close", "low": -0.3, "scale": 100, "unit": "points"} | check  # fmt: skip
-    return Claim(id="X", text="t", source="s", judged_by=("laptop", "paper"), checks=(Check(**settings),))
+    return Claim(id="X", text="t", source="s", judged_by=("laptop", "paper"), checks=(RunCheck(**settings),))
 
 
 def verdict(tables_: Tables, **check) -> dict:
@@ -40,7 +40,7 @@ def verdict(tables_: Tables, **check) -> dict:
 def test_within_the_bound_is_reproduced():
     out = verdict(tables([0.981, 0.982, 0.983], [0.980, 0.981, 0.982]))
     (check,) = out["checks"]
-    assert out["verdict"] == "reproduced" and check["value"] == pytest.approx(0.1) and check["seeds"] == 3
+    assert out["verdict"] == "reproduced" and check["value"] == pytest.approx(0.1) and (check["count"], check["each"]) == (3, "seed")
     assert check["runs"] == ["lags/0", "lags/1", "lags/2", "dense/0", "dense/1", "dense/2"]
 
 
@@ -60,7 +60,7 @@ def test_two_seeds_are_too_few():
 
 
 def test_pairs_need_the_same_seed():
-    assert verdict(tables([0.98] * 4, [0.98] * 3))["checks"][0]["seeds"] == 3
+    assert verdict(tables([0.98] * 4, [0.98] * 3))["checks"][0]["count"] == 3
 
 
 def test_missing_runs_are_named():
@@ -109,7 +109,11 @@ def test_ratio():
 @pytest.mark.parametrize(
     "text, message",
     [("claims: [{id: A, text: t, source: s, judged_by: []}, {id: A, text: t, source: s, judged_by: []}]", "twice"),
-     ("claims: [{id: A, txt: t, source: s, judged_by: []}]", "unknown key 'txt'; did you mean 'text'?")],
+     ("claims: [{id: A, txt: t, source: s, judged_by: []}]", "unknown key 'txt'; did you mean 'text'?"),
+     ("claims: [{id: A, text: t, source: s, judged_by: [], checks: [{name: c, evidence: emulated, measure: speedup, "
+      "network: 1gbe, models: [M], over: lowest, expected: e, lo: 1}]}]", "unknown key 'lo'; did you mean 'low'?"),
+     ("claims: [{id: A, text: t, source: s, judged_by: [], checks: [{name: c, evidence: emulated, measure: speedup, "
+      "network: 1gbe, models: [M], over: lowest, expected: e}]}]", "check 'c' needs a bound")],
 )  # fmt: skip
 def test_bad_claims_files(tmp_path, text: str, message: str):
     (tmp_path / "claims.yaml").write_text(text)

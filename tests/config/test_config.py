@@ -32,6 +32,10 @@ REFUSED = [
         {"model": {"name": "vgg16"}},
         "model vgg16 halves images five times and needs 32 pixels a side, not 8; set data.image_size to 32 or more",
     ),
+    (
+        {"model": {"name": "inception_v4"}, "data": {"name": "synthetic", "image_size": 74}},
+        "model inception_v4 halves images five times and needs 75 pixels a side, not 74",
+    ),
     ({"train": {"epochs": 0}}, "train.epochs: input should be greater than 0, not 0"),
     ({"train": {"batchnorm": "mine"}}, "train.batchnorm"),
     ({"assumption": {"every": -1}}, "assumption.every"),

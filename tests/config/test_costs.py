@@ -50,6 +50,23 @@ def test_one_worker_has_nothing_to_exchange():
     assert network.all_gather == network.all_reduce == LinearCost(start=0, per_byte=0)
 
 
+def test_a_link_is_found_again_in_its_collectives():
+    network = LinkCosts(**LINK).network()
+    assert (network.link.start, network.link.per_byte) == pytest.approx((1e-5, 8e-9))
+    assert network.bandwidth == pytest.approx(1e9)
+    faster, expected = network.at_bandwidth(4e9), LinkCosts(**LINK | {"bandwidth": 4e9}).network()
+    for name in ("all_gather", "all_reduce"):
+        assert getattr(faster, name).start == getattr(expected, name).start
+        assert getattr(faster, name).per_byte == pytest.approx(getattr(expected, name).per_byte)
+
+
+def test_bytes_that_cost_nothing_have_no_bandwidth():
+    network = LinkCosts(**LINK | {"workers": 1}).network()
+    assert math.isinf(network.bandwidth)
+    with pytest.raises(ValueError, match="no bandwidth to change"):
+        network.at_bandwidth(1e9)
+
+
 @pytest.mark.parametrize(
     "parts, message",
     [

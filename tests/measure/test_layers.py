@@ -1,6 +1,7 @@
 """Times of layers add up, stand in the model's order, and survive the way into a configuration."""
 
 import time
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -42,12 +43,19 @@ class Chain(nn.Module):
 
 def test_a_layer_pays_for_the_time_until_its_gradient():
     flat = FlatParameters(Chain())
-    costs = measure_layers(
-        Worker(0, 0, flat, with_residual=True),
-        lambda model, number: model(torch.randn(3, 4)).square().sum(),
-        density=0.1, batches=3, source="here",
-    )  # fmt: skip
-    assert [layer.name for layer in costs.layers] == list(flat.names) and costs.source == "here"
+    worker, seen = Worker(0, 0, flat, with_residual=True), []
+
+    @contextmanager
+    def loss(number: int):
+        seen.append(number)
+        with worker.computing() as model:
+            yield model(torch.randn(3, 4)).square().sum()
+
+    parameters = dict(zip(flat.names, flat.parameters, strict=True))
+    costs = measure_layers(parameters, worker, loss, density=0.1, batches=3, source="here")
+    assert seen == list(range(6)), "three batches to warm up"
+    assert [(layer.name, layer.size) for layer in costs.layers] == list(zip(flat.names, flat.sizes, strict=True))
+    assert costs.source == "here"
     backward = {layer.name: layer.backward for layer in costs.layers}
     # The bias is the tensor of its module that a plan takes first.
     assert backward["first.bias"] + backward["first.weight"] >= 0.05
@@ -76,7 +84,8 @@ def test_the_file_goes_into_a_configuration(suite_command, config_file, tmp_path
     assert result.returncode == 0, result.stderr
     assert "decoder.weight" in result.stdout and "density 0.05" in result.stdout.replace("\n", " ")
     costs = LayerCosts.model_validate(yaml.safe_load(out.read_text()))
-    assert costs.backward > 0 and costs.select > 0 and costs.forward > 0
+    assert costs.backward > 0 and costs.select > 0 and costs.forward > 0 and all(of.size for of in costs.layers)
+    assert len(out.read_text().splitlines()) < len(costs.layers) + 5, "a line a layer"
     line = {"start": 1e-4, "per_byte": 1e-9}
     network = {"workers": 4, "all_gather": line, "all_reduce": line}
     config = config_file(costs={"layers": str(out), "network": network})

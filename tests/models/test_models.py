@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 import torch
 
-from suite.config.experiment import LSTMConfig
+from suite.config.experiment import InceptionV4Config, LSTMConfig, ResNet50Config
 from suite.data import load_dataset
-from suite.models import VGG16, LSTMLanguageModel, ResNet20, build_model, resnet50
+from suite.models import VGG16, InceptionV4, LSTMLanguageModel, ResNet20, build_model, describe_model
 from suite.world.worker import FlatParameters
 
 
@@ -34,16 +34,49 @@ def test_vgg16_has_the_parameters_of_its_table():
 
 def test_resnet50_has_the_published_size():
     """torchvision's documentation of ResNet50_Weights: 25,557,032 parameters."""
-    with torch.device("meta"):
-        model = resnet50(channels=3, classes=1000)
+    model = describe_model(ResNet50Config(), channels=3, classes=1000)
     assert count(model) == 25_557_032 and len(list(model.parameters())) == 161
 
 
-@pytest.mark.parametrize("name", ["vgg16", "resnet50"])
+# Szegedy et al. 2016, figures 3 to 8: channels in, channels out and kernel entries of every convolution, and how many
+# blocks of the kind there are.
+INCEPTION_V4 = {
+    "stem": (1, [(3, 32, 9), (32, 32, 9), (32, 64, 9), (64, 96, 9), (160, 64, 1), (64, 96, 9), (160, 64, 1),
+                 (64, 64, 7), (64, 64, 7), (64, 96, 9), (192, 192, 9)]),
+    "A": (4, [(384, 96, 1), (384, 96, 1), (384, 64, 1), (64, 96, 9), (384, 64, 1), (64, 96, 9), (96, 96, 9)]),
+    "reduction A": (1, [(384, 384, 9), (384, 192, 1), (192, 224, 9), (224, 256, 9)]),
+    "B": (7, [(1024, 128, 1), (1024, 384, 1), (1024, 192, 1), (192, 224, 7), (224, 256, 7), (1024, 192, 1),
+              (192, 192, 7), (192, 224, 7), (224, 224, 7), (224, 256, 7)]),
+    "reduction B": (1, [(1024, 192, 1), (192, 192, 9), (1024, 256, 1), (256, 256, 7), (256, 320, 7), (320, 320, 9)]),
+    "C": (3, [(1536, 256, 1), (1536, 256, 1), (1536, 384, 1), (384, 256, 3), (384, 256, 3), (1536, 384, 1),
+              (384, 448, 3), (448, 512, 3), (512, 256, 3), (512, 256, 3)]),
+}  # fmt: skip
+
+
+def test_inception_v4_is_that_of_its_figures():
+    blocks = [convolution for times, block in INCEPTION_V4.values() for convolution in times * block]
+    model = describe_model(InceptionV4Config(), channels=3, classes=1000)
+    shapes = [m.weight.shape for m in model.modules() if isinstance(m, torch.nn.Conv2d)]
+    assert sorted((s[1], s[0], s[2] * s[3]) for s in shapes) == sorted(blocks)
+    with_norm = sum(before * after * kernel + 2 * after for before, after, kernel in blocks)
+    assert count(model) == with_norm + (1536 + 1) * 1000 == 42_679_816
+
+
+def test_inception_v4_reads_images_from_its_smallest_on():
+    """75 pixels a side leave one at the end, 299 leave eight (figure 9)."""
+    model = InceptionV4(channels=1, classes=3).eval()
+    assert model(torch.zeros(1, 1, 75, 75)).shape == (1, 3)
+    with torch.device("meta"):
+        assert InceptionV4(3, 3).features(torch.zeros(1, 3, 299, 299)).shape == (1, 1536, 8, 8)
+    with pytest.raises(RuntimeError):
+        model(torch.zeros(1, 1, 74, 74))
+
+
+@pytest.mark.parametrize("name, side", [("vgg16", 32), ("resnet50", 32), ("inception_v4", 80)])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_large_networks_learn_from_a_batch(tiny, name: str, channels: int):
+def test_large_networks_learn_from_a_batch(tiny, name: str, side: int, channels: int):
     """Every parameter gets a gradient, and the seed fixes the initial weights."""
-    data = {"name": "synthetic", "channels": channels, "samples": 32}
+    data = {"name": "synthetic", "image_size": side, "channels": channels, "samples": 32}
     config = tiny(model={"name": name}, data=data, world={"workers": 1}, train={"batch_size": 2})
     dataset = load_dataset(config)
     model = build_model(config, dataset)
@@ -58,7 +91,7 @@ def test_large_networks_learn_from_a_batch(tiny, name: str, channels: int):
 
 def test_lstm_ptb_has_66_million_parameters():
     """Zaremba et al. 2014, section 4.1: 1500 units, 10,000 words, 66 M parameters."""
-    model = LSTMLanguageModel(10_000, LSTMConfig(embedding=1500, hidden=1500, layers=2, dropout=0.65))
+    model = describe_model(LSTMConfig(embedding=1500, hidden=1500, layers=2, dropout=0.65), 0, 10_000)
     assert round(count(model) / 1e6) == 66
 
 

@@ -1,7 +1,7 @@
 """Plausible results of a profile without training: comparisons, a density sweep, an ablation, runs on ranks, timings.
 
 `write_results(folder)` writes tables/*.csv, claims.json and the environment.json of every run; numbers follow simple
-curves plus seeded noise, so two calls write the same bytes.
+curves plus seeded noise, so two calls write the same bytes. Iteration times are in synthetic_times.py.
 """
 
 import hashlib
@@ -11,6 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+import synthetic_times
+from synthetic_claims import claims
 
 ITERATIONS, EPOCHS, WORKERS = 160, 16, 16
 LABELS = {"dense": "Dense S-SGD", "slgs": "SLGS-SGD", "lags": "LAGS-SGD"}
@@ -185,14 +188,15 @@ def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
     }
 
 
-def write_results(folder: Path, runs: list[Run] | None = None) -> Path:
+def write_results(folder: Path, runs: list[Run] | None = None, emulated: bool = True) -> Path:
     """Write a profile's folder below `folder` and return it: tables, claims and environments, no figures."""
     runs = profile_runs() if runs is None else runs
     results = folder / "laptop"
     (results / "tables").mkdir(parents=True)
-    for name, table in tables(runs).items():
+    for name, table in (tables(runs) | synthetic_times.tables(emulated)).items():
         table.to_csv(results / "tables" / f"{name}.csv", index=False)
-    (results / "claims.json").write_text(json.dumps(_claims(runs), indent=1))
+    ids = [run.run_id for run in runs if run.experiment == "digits"]
+    (results / "claims.json").write_text(json.dumps(claims(ids), indent=1))
     for run in runs:
         place = results / "runs" / run.address.partition("/")[2]
         place.mkdir(parents=True)
@@ -321,64 +325,6 @@ def _by_epoch(logged: pd.DataFrame) -> pd.DataFrame:
         above_one=("above", "sum"),
         norm_ratio_mean=("norm_ratio", "mean"),
     ).reset_index()
-
-
-def _claims(runs: list[Run]) -> dict:
-    ids = [run.run_id for run in runs if run.experiment == "digits"]
-
-    def claim(name, verdict, text, reason="", scope="", checks=(), judged_by=("laptop", "cifar")):
-        return {
-            "id": name, "text": text, "source": "reading notes, section 4", "verdict": verdict, "reason": reason,
-            "judged_by": list(judged_by), "scope": scope, "checks": list(checks),
-        }  # fmt: skip
-
-    def check(name, expected, required, value, unit, spread, interval, held):
-        return {
-            "name": name, "expected": expected, "required": required, "value": value, "unit": unit, "spread": spread,
-            "interval": interval, "seeds": 3, "held": held, "runs": ids,
-        }  # fmt: skip
-
-    within, share = [-0.6, 0.4], [99.2, 99.9]
-    return {
-        "profile": "laptop",
-        "rule": "Held: the 90% t interval of the mean over seeds lies within the bounds.",
-        "claims": [
-            claim(
-                "S1",
-                "not judged",
-                "On 16 GPUs joined by 10 Gb/s Ethernet, LAGS-SGD trains up to 30% faster than dense S-SGD.",
-                "needs measured iteration times over a network",
-                judged_by=("paper",),
-            ),
-            claim(
-                "S4",
-                "reproduced",
-                "The top-1 accuracy of LAGS-SGD stays within 0.3 points of dense S-SGD.",
-                scope="ResNet-20 on handwritten digits stands in for CIFAR-10",
-                checks=[
-                    check(
-                        "accuracy gap to dense", "within 0.3 points", "at least -1", -0.12, "points", 0.21, within, True
-                    )
-                ],
-            ),
-            claim(
-                "S7",
-                "not reproduced",
-                "The assumption behind the convergence proof holds throughout training.",
-                checks=[
-                    check("share of delta at most 1", "all of it", "at least 100", 99.6, "%", 0.05, share, False),
-                    check("mean delta", "at most 1", "at most 1", 0.98, "", None, None, None),
-                ],
-            ),
-            claim(
-                "RQ5",
-                "not judged",
-                "How does the ratio of communication to computation affect LAGS-SGD?",
-                "a question, answered by the emulated network",
-                judged_by=(),
-            ),
-        ],
-    }
 
 
 def _environment(run: Run) -> dict:

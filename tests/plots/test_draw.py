@@ -13,12 +13,18 @@ from plots.style import looks, save
 from plots.tables import Tables
 from synthetic import profile_runs, write_results
 
+# Drawn from predictions alone, and from emulations.
+PREDICTED, EMULATED = {"iteration_times", "bandwidth", "scaling"}, {"emulated_timeline", "prediction_error"}
 MODULES = figure_modules()
 each_figure = pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])
 
 
 def name_of(module):
     return module.__name__.rpartition(".")[2]
+
+
+def module_of(name):
+    return next(module for module in MODULES if name_of(module) == name)
 
 
 def captions_of(results):
@@ -111,7 +117,46 @@ def test_runs_without_a_score_are_only_timed(drawn, tmp_path):
     showing = {name for name, entry in captions.items() if "Overlap on random images" in entry["caption"]}
     assert showing == {"phases", "timeline"}
     timed = write_results(tmp_path, [run for run in profile_runs() if run.experiment == "overlap"])
-    assert {entry["name"] for entry in draw_all(timed) if "caption" in entry} == {"phases", "timeline"}
+    named = {entry["name"] for entry in draw_all(timed) if "caption" in entry}
+    assert named == {"phases", "timeline"} | PREDICTED | EMULATED
+
+
+def test_iteration_times_state_every_source(drawn):
+    caption = captions_of(drawn)["iteration_times"]["caption"]
+    rows = pd.read_csv(drawn / "tables" / "iteration_times.csv").set_index(["model", "network", "method"])
+    row = rows.loc[("ResNet-50", "1gbe", "lags")]
+    assert f"LAGS-SGD 507 ms / {1e3 * row.predicted_s:,.0f} ms / {1e3 * row.emulated_s:,.0f} ms." in caption
+    assert "VGG-16, 1 GbE (published / predicted / emulated): Dense S-SGD – / " in caption
+    assert "LSTM-PTB, 10 GbE (predicted / emulated)" in caption
+
+
+def test_bandwidth_says_where_dense_takes_over(drawn, tmp_path):
+    rows = pd.read_csv(drawn / "tables" / "crossings.csv")
+    row = rows[(rows.model == "ResNet-50") & (rows.selection == "ours") & (rows.ratio == 1)].iloc[-1]
+    assert f"dense is the faster one above {row.bandwidth:.2g} Gb/s" in captions_of(drawn)["bandwidth"]["caption"]
+    shutil.copytree(drawn / "tables", tmp_path / "tables")
+    never = rows.assign(bandwidth=float("nan"), lowest_ratio=1.2)
+    never.to_csv(tmp_path / "tables" / "crossings.csv", index=False)
+    assert module_of("bandwidth").CAPTION(Tables.read(tmp_path)).count("dense is never the faster one") == 8
+
+
+def test_error_of_predictions_is_that_of_the_cells(drawn):
+    rows = pd.read_csv(drawn / "tables" / "iteration_times.csv")
+    error = (rows.predicted_s / rows.emulated_s - 1).abs()
+    caption = captions_of(drawn)["prediction_error"]["caption"]
+    assert f"24 cells with 16 workers: the median absolute difference is {error.median():.1%}" in caption
+    assert "18 cells with other numbers of workers" in caption
+
+
+def test_the_profiles_own_emulation_is_traced(drawn):
+    caption = captions_of(drawn)["emulated_timeline"]["caption"]
+    assert "ResNet-50, 16 workers, 1 GbE: the traced iteration took" in caption and "VGG-16" not in caption
+
+
+def test_without_emulations_predictions_are_drawn(tmp_path):
+    tables = Tables.read(write_results(tmp_path, emulated=False))
+    assert {name for name in PREDICTED | EMULATED if module_of(name).draw(tables) is None} == EMULATED
+    assert "ResNet-50, 10 GbE (predicted): Dense" in module_of("iteration_times").CAPTION(tables)
 
 
 def test_a_new_method_gets_marks_of_its_own():

@@ -31,7 +31,7 @@ def test_nothing_is_missing(seen, built):
     captions = json.loads((built / "figures" / "captions.json").read_text())
     assert page.measured["broken"] == []
     assert page.measured["images"] == sum("missing" not in figure for figure in captions)
-    for heading in ("Claims", "Figures", "Results", "Published iteration times", "Environment", "How to rerun"):
+    for heading in ("Claims", "Figures", "Results", "Iteration times", "Environment", "How to rerun"):
         assert heading in page.measured["headings"]
 
 

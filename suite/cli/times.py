@@ -1,0 +1,58 @@
+"""`suite times`: the tables of published, predicted and emulated iteration times."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suite.cli.results import ProfileArgument, ResultsOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command()(times)
+
+
+def times(
+    profile: ProfileArgument = "laptop",
+    results: ResultsOption = Path("results"),
+    measure_selection: Annotated[
+        bool,
+        typer.Option("--measure-selection", help="First measure how many copies of memory our selection takes here."),
+    ] = False,
+) -> None:
+    """Write results/PROFILE/tables with the iteration times of the published models, predicted and emulated.
+
+    predicted.csv, crossings.csv, iteration_times.csv, emulated.csv and emulated_timeline.csv. What our selection would
+    have bought is in them where tables/selection.json is there; --measure-selection writes it.
+    """
+    from suite.speed.tables import read_copies, selection_file, write_tables
+
+    check_profile(profile)
+    folder = results / profile
+    if measure_selection:
+        from suite.bench.select import RESNET50, bench_select
+        from suite.record.atomic import write_json
+
+        write_json(selection_file(folder), bench_select(RESNET50, density=0.001, repeats=5))
+        print(selection_file(folder))
+    for path in write_tables(folder):
+        print(path)
+    if read_copies(folder) is None:
+        print(f"without our selection, as there is no {selection_file(folder)}; --measure-selection writes it")
+
+
+def check_profile(profile: str) -> None:
+    """Refuse what is neither a profile of a replication nor the folder of committed results."""
+    from suite.config.profiles import read_experiments, replication_folders
+    from suite.config.strict import nearest
+    from suite.errors import ConfigError
+    from suite.speed.emulated import REFERENCE
+
+    known = {REFERENCE}
+    for folder in replication_folders():
+        known |= set(read_experiments(folder / "experiments.yaml").profiles)
+    if known == {REFERENCE}:
+        raise ConfigError("there is no replications/*/experiments.yaml here; run from the root of the suite's checkout")
+    if profile not in known:
+        raise ConfigError(f"unknown profile '{profile}'; {nearest(profile, known)}")
