@@ -25,4 +25,5 @@ def draw_titled(figure: Figure, drawn: Iterable[tuple[Axes, str, Timeline]]) -> 
     for axes, title, timeline in drawn:
         patches |= {patch.get_label(): patch for patch in draw_lanes(axes, timeline.events)}
         axes.set_title(title)
-    figure.legend(handles=sorted(patches.values(), key=lambda patch: list(PHASE_COLOURS).index(patch.get_label())), loc="outside lower center", ncols=round(WIDTH))
+    handles = [patches[phase] for phase in PHASE_COLOURS if phase in patches]
+    figure.legend(handles=handles, loc="outside lower center", ncols=round(WIDTH))

@@ -21,7 +21,7 @@ _TEXT = {
     "crossings": "model selection plan_against",
     "iteration_times": "model method network",
     "emulated": "emulated_in model method network selection",
-    "emulated_timeline": "emulated_in model method network kind phase event",
+    "emulated_timeline": "emulated_in model method network selection kind phase event",
 }
 _NUMBERS = {
     "runs": "seed workers processes density final iterations bytes_sent hidden_share",

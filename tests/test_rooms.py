@@ -24,7 +24,19 @@ MAY_IMPORT = {
     "train": {"config", "timeline", "plan", "compress", "world", "methods", "models", "data", "measure", "record"},
     "speed": {"config", "timeline", "plan", "methods", "data", "models", "measure", "record"},
     "emulate": {"config", "timeline", "plan", "compress", "world", "methods", "measure", "train", "record", "speed"},
-    "bench": {"config", "plan", "compress", "world", "methods", "models", "data", "measure", "record", "train", "speed"},
+    "bench": {
+        "config",
+        "plan",
+        "compress",
+        "world",
+        "methods",
+        "models",
+        "data",
+        "measure",
+        "record",
+        "train",
+        "speed",
+    },
 }
 
 

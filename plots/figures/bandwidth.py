@@ -97,11 +97,11 @@ def _speedups(tables: Tables) -> pd.DataFrame:
 
 def _caption(tables: Tables) -> str:
     reading = (
-        "How many times as fast a predicted iteration of LAGS-SGD is as one of dense S-SGD with merged messages, and as "
-        "one of SLGS-SGD, over the bandwidth of every worker's link; both axes are logarithmic. Bold: 16 workers; faint: "
-        "4 to 64. In the grey region below 1 LAGS-SGD is the slower one. The dotted line is S_max, the paper's limit of "
-        "what pipelining gains over SLGS-SGD, with the exchange for communication. The authors' selection takes the time "
-        "they published; ours what it would on their GPU, scaled by memory bandwidth."
+        "How many times as fast a predicted iteration of LAGS-SGD is as one of dense S-SGD with merged messages, and "
+        "as one of SLGS-SGD, over the bandwidth of every worker's link; both axes are logarithmic. Bold: 16 workers; "
+        "faint: 4 to 64. In the grey region below 1 LAGS-SGD is the slower one. The dotted line is S_max, the paper's "
+        "limit of what pipelining gains over SLGS-SGD, with the exchange for communication. The authors' selection "
+        "takes the time they published; ours what it would on their GPU, scaled by memory bandwidth."
     )
     rows = _speedups(tables)
     parts = []
@@ -111,8 +111,8 @@ def _caption(tables: Tables) -> str:
             line = line.sort_values("bandwidth")
             first, last = line.iloc[0], line.iloc[-1]
             texts.append(
-                f"{model} {first.dense:.2f} times as fast as dense at {first.bandwidth:g} Gb/s and {last.dense:.2f} times "
-                f"at {last.bandwidth:g} Gb/s, {_even(tables, model, selection)}"
+                f"{model} {first.dense:.2f} times as fast as dense at {first.bandwidth:g} Gb/s and {last.dense:.2f} "
+                f"times at {last.bandwidth:g} Gb/s, {_even(tables, model, selection)}"
             )
         parts.append(f"With {_SELECTIONS[selection]} and {_WORKERS} workers: {'; '.join(texts)}.")
     return "\n".join([reading, *parts])

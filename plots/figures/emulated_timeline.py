@@ -44,7 +44,7 @@ def _length(timeline: Timeline) -> str:
 def _rows(tables: Tables) -> pd.DataFrame:
     """Events of one model, of its largest number of workers: the first one that this profile emulated itself, or else
     the first of the stored ones."""
-    rows = tables.emulated_timeline
+    rows = tables.emulated_timeline[tables.emulated_timeline.selection == "published"]
     if rows.empty:
         return rows
     own = rows[rows.emulated_in != "reference"]
@@ -65,8 +65,8 @@ def _caption(tables: Tables) -> str:
     reading = (
         "Intervals of one iteration on the first of the emulated hosts, times divided by the stretch. Upper lane: "
         "computation and selection, which take the authors' times; lower lane: messages, each from its start until it "
-        "has arrived, with waiting for slower hosts. Hidden is the share of the exchange during which back-propagation is "
-        "under way. Each row has its own time axis."
+        "has arrived, with waiting for slower hosts. Hidden is the share of the exchange during which back-propagation "
+        "is under way. Each row has its own time axis."
     )
     parts = []
     for network, of in _rows(tables).groupby("network", sort=False):

@@ -37,7 +37,6 @@ def draw(tables: Tables) -> Figure | None:
             panel.set_title(f"{model}, {network_name(network)}")
     for panel in grid[-1]:
         panel.set_xlabel("Milliseconds an iteration")
-    grid[0, 0].invert_yaxis()  # of all panels: they share it
     handles, names = grid[0, 0].get_legend_handles_labels()
     shown = dict(zip(names, handles, strict=True))
     figure.legend(shown.values(), shown, loc="outside lower center", ncols=len(shown))
@@ -78,6 +77,7 @@ def _bars(panel: Axes, rows: pd.DataFrame, phases: pd.DataFrame) -> None:
                 bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none"} if beyond else None,
             )
     panel.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
+    panel.set_ylim(max(ticks) + 0.8, -0.8)
     panel.set_xlim(0, limit)
     panel.grid(axis="y", visible=False)
 
@@ -97,8 +97,8 @@ def _caption(tables: Tables) -> str:
         "Milliseconds of one iteration with 16 workers, without the update. Forward, backward and selection are the "
         "authors' times of their GPUs; exchange is what an iteration takes beyond them, the part that overlap does not "
         "hide. Published: the authors' totals, for 1 GbE only, those of dense recalled and unverified. Predicted: from "
-        "the timeline model. Emulated: the median of real Horovod iterations between network hosts on this kind of link. "
-        "Dense and LAGS-SGD merge their messages. A bar that ends in an arrow runs out of its panel."
+        "the timeline model. Emulated: the median of real Horovod iterations between network hosts on this kind of "
+        "link. Dense and LAGS-SGD merge their messages. A bar that ends in an arrow runs out of its panel."
     )
     parts = []
     for (model, network), of in tables.iteration_times.groupby(["model", "network"], sort=False):

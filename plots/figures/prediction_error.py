@@ -69,8 +69,8 @@ def _caption(tables: Tables) -> str:
         worst = of.loc[of.error.abs().idxmax()]
         parts.append(
             f"{plural(len(of), 'cell')} with {which}: the median absolute difference is {of.error.abs().median():.1%}, "
-            f"the largest {worst.error:+.1%} ({worst.model} with {method_label(worst.method)} on {network_name(worst.network)}, {worst.workers} workers); "
-            f"{(of.error.abs() <= 0.1).sum()} lie within 10%."
+            f"the largest {worst.error:+.1%} ({worst.model} with {method_label(worst.method)} on "
+            f"{network_name(worst.network)}, {worst.workers} workers); {(of.error.abs() <= 0.1).sum()} lie within 10%."
         )
     return "\n".join([reading, *parts])
 

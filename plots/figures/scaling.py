@@ -1,6 +1,5 @@
 """Iteration time over the number of workers: predicted to a thousand, emulated where 16 hosts can be."""
 
-import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -32,8 +31,8 @@ def draw(tables: Tables) -> Figure | None:
                            label=method_label(method))  # fmt: skip
                 seen = cells[(cells.model == model) & (cells.network == network) & (cells.method == method)]
                 # Hollow and of different sizes: two methods may take the same time.
-                panel.plot(seen.workers, 1e3 * seen.emulated_s, look.marker, color=look.colour, markersize=_SIZES[method],
-                           markerfacecolor="none", markeredgewidth=1.3, zorder=3)  # fmt: skip
+                panel.plot(seen.workers, 1e3 * seen.emulated_s, look.marker, color=look.colour, zorder=3,
+                           markersize=_SIZES[method], markerfacecolor="none", markeredgewidth=1.3)  # fmt: skip
             panel.set_title(f"{model}, {network_name(network)}")
             panel.set_xscale("log", base=2)
             panel.set_yscale("log")
@@ -55,9 +54,9 @@ def draw(tables: Tables) -> Figure | None:
 def _caption(tables: Tables) -> str:
     reading = (
         "Milliseconds of one iteration with the authors' computation and selection times; both axes are logarithmic. "
-        "Lines are predicted, markers emulated. A sparse all-gather moves the entries of all other workers, so its time "
-        "grows with their number; a ring all-reduce moves at most two gradients, but takes two more steps for every "
-        "worker."
+        "Lines are predicted, markers emulated. A sparse all-gather moves the entries of all other workers, so its "
+        "time grows with their number; a ring all-reduce moves at most two gradients, but takes two more steps for "
+        "every worker."
     )
     rows, cells = paper_plans(tables, "scaling"), emulated_cells(tables)
     parts = []

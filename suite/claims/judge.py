@@ -25,9 +25,10 @@ def judge_claims(results: Path) -> dict[str, Any]:
     rule = (
         f"Held: the {CONFIDENCE:.0%} t interval of the mean lies within the bounds; not held: outside; undecided "
         f"otherwise, and with fewer than {MIN_VALUES} values. Training runs give a value a seed. An emulation gives a "
-        "value an iteration: its interval says how steady that emulation was, not how another machine's would differ. A "
-        "prediction is computed, not measured: one value without an interval, held or not, which decides over a claim "
-        "only where everything was measured that the claim asks for."
+        "value an iteration: its interval says how steady that emulation was, not how another machine's would differ. "
+        "A prediction is computed, not measured: one value without an interval, held or not, which decides over a "
+        "claim only where everything was measured that the claim asks for. A check that decides nothing is of another "
+        "network than the claim's."
     )
     verdicts = {
         "profile": results.name,

@@ -116,7 +116,7 @@ def _cell(check: TimeCheck, tables: Tables, model: str, method: str, network: st
         raise Missing(f"{what}, was not emulated")
     exchange = np.nan
     if check.measure == "hidden_share":
-        events = _matching(tables.emulated_timeline, where | {"kind": "traced"})
+        events = _matching(tables.emulated_timeline, where | {"selection": "published", "kind": "traced"})
         exchange = Timeline(
             tuple(Event(e.phase, "", e.start, e.end) for e in events.itertuples(index=False))
         ).exchange_total

@@ -30,9 +30,7 @@ def advise(
         str | None,
         typer.Option(help="A named network or a file that `suite measure network` wrote.", show_default=False),
     ] = None,
-    bandwidth: Annotated[
-        float | None, typer.Option(help="Gb/s of every worker's link.", show_default=False)
-    ] = None,
+    bandwidth: Annotated[float | None, typer.Option(help="Gb/s of every worker's link.", show_default=False)] = None,
     alpha: AlphaOption = None,
     measure_network: Annotated[
         bool, typer.Option("--measure-network", help="Measure the collectives of --workers ranks on this machine.")
@@ -144,8 +142,9 @@ def _print(advice) -> None:
     print(f"{subject.name}, {network.workers} workers, density {subject.density:g}: {times}")
     Console().print(table)
     print(
-        "Milliseconds of one iteration as predicted; sent: by one worker; exposed: exchange outside of back-propagation; "
-        f"x dense: times as fast as dense. Of methods within {MARGIN:.0%} of each other the simpler one counts as best."
+        "Milliseconds of one iteration as predicted; sent: by one worker; exposed: exchange outside of "
+        "back-propagation; x dense: times as fast as dense. "
+        f"Of methods within {MARGIN:.0%} of each other the simpler one counts as best."
     )
     print(f"Layers: {subject.layers.source or 'of unnamed source'}. Network: {network.source or 'of unnamed source'}")
     print()

@@ -123,7 +123,9 @@ def predict(
 
     found = bench_predict(read_subject(subject), network_at(network, workers), 2 if quick else repeats)
     rows = [(name, f"{1e3 * seconds:.2f}") for name, seconds in found["seconds"].items()]
-    title = f"{found['subject']} on {network}: {found['layers']} layers, {workers} workers, medians of {found['repeats']}"
+    title = (
+        f"{found['subject']} on {network}: {found['layers']} layers, {workers} workers, medians of {found['repeats']}"
+    )
     lines = [f"a prediction of a given plan takes {1e3 * found['longest_prediction_s']:.2f} ms at most"]
     _show(found, as_json, title, ("case", "ms"), rows, lines)
 

@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ def examine() -> list[Finding]:
     """Look at everything the suite can use; never raises."""
     checks: list[Callable[[], Finding]] = [
         _python, _machine, _packages, _torch, _gpu, _horovod, _mpirun, _data, _disk, _replications,
-        _browser, _slurm, _namespaces,
+        _browser, _slurm, _emulation,
     ]  # fmt: skip
     return [check() for check in checks]
 
@@ -128,7 +127,12 @@ def _slurm() -> Finding:
     return Finding("Slurm", path is not None, path or "not here; runs start on this machine")
 
 
-def _namespaces() -> Finding:
-    able = os.geteuid() == 0 and shutil.which("ip") is not None and Path("/proc/self/ns/net").exists()
-    text = "can be made" if able else "need root and iproute2; no emulated network"
-    return Finding("network namespaces", able, text)
+def _emulation() -> Finding:
+    from suite.emulate.check import why_not
+
+    reason = why_not()
+    return Finding(
+        "emulated network",
+        reason is None,
+        f"{reason}; iteration times are predicted only" if reason else "suite emulate works",
+    )

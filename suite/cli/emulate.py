@@ -79,8 +79,8 @@ def emulate(
 
     Every host is a network namespace with a process in it. It sleeps through forward, backward and, unless --selection
     says otherwise, selection, and exchanges what a training run would, by the same code. Everything happens `stretch`
-    times as slowly as on the emulated hosts. Finished cells are kept: the same command continues. Takes root, or a system
-    that lets everybody make user namespaces.
+    times as slowly as on the emulated hosts. Finished cells are kept: the same command continues. Takes root, or a
+    system that lets everybody make user namespaces.
 
     Examples:
 
@@ -156,7 +156,8 @@ def _print(summaries: list[dict[str, Any]], root: Path) -> None:
         table.add_row(cell, *times, f"{one['hidden_share']:.0%}", f"{one['stretch']:g}", f"{one['cpu_busy']:.0%}")
     Console().print(table)
     print(
-        "ms: an iteration of the slowest host until the last message is there, median; computing: forward, backward and "
-        "selection; hidden: share of the exchange that back-propagation covers; busy: this machine's cores"
+        "ms: an iteration of the slowest host until the last message is there, median; computing: forward, backward "
+        "and selection; hidden: share of the exchange that back-propagation covers; busy: this machine's cores, while "
+        "messages travel"
     )
     print(f"records: {root}")

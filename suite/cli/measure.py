@@ -42,7 +42,7 @@ def layers(
 
 
 def measure_layers_of(config: str, overrides: list[str], batches: int):
-    """Times of a configuration's model and batch on this device, and the configuration, with SLGS-SGD at its density."""
+    """Times of a configuration's model and batch on this device, and the configuration, with SLGS at its density."""
     import torch
 
     from suite.config.load import read_config, validate_config

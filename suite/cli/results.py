@@ -1,7 +1,7 @@
 """Commands that build on finished runs: aggregate, track, claims, report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,10 +43,14 @@ def claims(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
     table = Table("claim", "verdict", "value", "of", "why", title=f"Claims, judged by profile {profile}")
     for claim in judged["claims"]:
         shown = [check for check in claim["checks"] if check["value"] is not None]
-        values = "\n".join(f"{c['value']:.4g} ± {c['spread'] or 0:.2g} {c['unit']}".strip() for c in shown)
+        values = "\n".join(f"{c['value']:.4g}{_spread(c)} {c['unit']}".strip() for c in shown)
         of = "\n".join(plural(check["count"], check["each"]) for check in shown)
         table.add_row(f"{claim['id']} {claim['text']}", claim["verdict"], values, of, claim["reason"])
     Console().print(table, judged["rule"])
+
+
+def _spread(check: dict[str, Any]) -> str:
+    return "" if check["spread"] is None else f" ± {check['spread']:.2g}"
 
 
 def report(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:

@@ -130,19 +130,19 @@ def expand(spec: EmulationSpec, overrides: Sequence[str] = ()) -> list[Emulation
             selection = "published"
         for network in spec.networks:
             for workers in spec.workers:
-                costs = _network(network, workers)
+                bandwidth, costs = _network(network, workers)
                 for method in spec.methods:
                     cells.append(Emulation(
                         model=_word(subject.name), method=_settings(method, subject.method), network=_word(network),
-                        bandwidth=costs.bandwidth, workers=workers, iterations=spec.iterations,
-                        stretch=spec.stretch or _stretch(method, costs.bandwidth, workers), selection=selection,
+                        bandwidth=bandwidth, workers=workers, iterations=spec.iterations,
+                        stretch=spec.stretch or _stretch(method, bandwidth, workers), selection=selection,
                         layers=subject.layers, plan_network=costs,
                     ))  # fmt: skip
     return cells
 
 
-def _network(name: str, workers: int) -> NetworkCosts:
-    """A named network, or a link of so many Gb/s."""
+def _network(name: str, workers: int) -> tuple[float, NetworkCosts]:
+    """Bandwidth in bit/s and collectives of a named network, or of a link of so many Gb/s."""
     from suite.speed.networks import link_at, read_network, read_networks
 
     try:
@@ -151,10 +151,11 @@ def _network(name: str, workers: int) -> NetworkCosts:
         known = read_networks()
         if name not in known and known:
             raise ConfigError(f"there is no network '{name}'; {nearest(name, known)}, or give Gb/s") from None
-        return read_network(name).at(workers)
+        network = read_network(name)
+        return network.bandwidth, network.at(workers)
     if gigabits <= 0:
         raise ConfigError(f"a network of {name} Gb/s carries nothing; give a positive number")
-    return link_at(gigabits, workers)
+    return gigabits * 1e9, link_at(gigabits, workers)
 
 
 def _settings(method: str, sparse: Any) -> dict[str, Any]:

@@ -42,22 +42,15 @@ def become_switch() -> str:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"0 {user} 1")
         Path("/proc/self/gid_map").write_text(f"0 {group} 1")
-    _batch(
-        "ip",
-        f"""
-        link add switch type bridge
-        link set switch up
-        link set lo up
-        addr add {_SWITCH_ADDRESS}/{_PREFIX} dev switch
-    """,
-    )
+    address = f"addr add {_SWITCH_ADDRESS}/{_PREFIX} dev switch"
+    _batch("ip", ["link add switch type bridge", "link set switch up", "link set lo up", address])
     return _SWITCH_ADDRESS
 
 
 def try_cable() -> None:
     """Shape a cable that leads nowhere: whether this kernel can."""
-    _batch("ip", "link add left type veth peer name right")
-    _batch("tc", f"qdisc replace dev left root {_limits(1e9)}")
+    _batch("ip", ["link add left type veth peer name right"])
+    _batch("tc", [f"qdisc replace dev left root {_limits(1e9)}"])
 
 
 def may_make_networks() -> bool:
@@ -76,16 +69,11 @@ class Host:
         _unshare(_NEW_NETWORK | _NEW_HOSTNAME)
         # Horovod 0.28.1 asks for the address of the host's own name in places; a name that is an address has one.
         socket.sethostname(self.address)
-        _batch(
-            "ip",
-            f"""
-            link add {INTERFACE} gso_max_size {_SEGMENT} type veth peer name port{number} gso_max_size {_SEGMENT} netns {self._switch}
-            addr add {self.address}/{_PREFIX} dev {INTERFACE}
-            link set lo up
-            link set {INTERFACE} up
-        """,
-        )
-        _batch("ip", f"link set port{number} master switch up", self._at_switch)
+        port = f"port{number}"
+        cable = f"gso_max_size {_SEGMENT} type veth peer name {port} gso_max_size {_SEGMENT} netns {self._switch}"
+        address = f"addr add {self.address}/{_PREFIX} dev {INTERFACE}"
+        _batch("ip", [f"link add {INTERFACE} {cable}", address, "link set lo up", f"link set {INTERFACE} up"])
+        _batch("ip", [f"link set {port} master switch up"], self._at_switch)
         # Every kernel has it, and at a local network's round trips Linux's default behaves like it. BBR, which some
         # machines prefer, paces bursts as short as these and takes a third longer.
         Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
@@ -97,7 +85,7 @@ class Host:
     def shape(self, rate: float) -> None:
         """Limit the cable to `rate` bit/s in each direction, by a token bucket."""
         for device, where in ((INTERFACE, []), (f"port{self.number}", self._at_switch)):
-            _batch("tc", f"qdisc replace dev {device} root {_limits(rate)}", where)
+            _batch("tc", [f"qdisc replace dev {device} root {_limits(rate)}"], where)
 
     def bytes_sent(self) -> int:
         """What the kernel has counted on the cable in the direction of the switch, headers included."""
@@ -118,10 +106,9 @@ def _unshare(what: int) -> None:
         raise SuiteError(f"a network of its own was refused to this process ({os.strerror(ctypes.get_errno())})")
 
 
-def _batch(tool: str, commands: str, prefix: list[str] | None = None) -> None:
-    """Run lines of `ip` or `tc` commands."""
-    done = subprocess.run(
-        [*(prefix or []), tool, "-batch", "-"], input=commands, text=True, capture_output=True, check=False
-    )
+def _batch(tool: str, commands: list[str], prefix: list[str] | None = None) -> None:
+    """Run commands of `ip` or `tc`."""
+    command = [*(prefix or []), tool, "-batch", "-"]
+    done = subprocess.run(command, input="\n".join(commands), text=True, capture_output=True, check=False)
     if done.returncode:
         raise SuiteError(f"the emulated network could not be built: {tool} said: {done.stderr.strip()}")

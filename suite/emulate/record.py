@@ -41,13 +41,14 @@ def write_record(
 ) -> dict[str, Any]:
     """Write an emulation's files; returns the summary."""
     (folder / "summary.json").unlink(missing_ok=True)
-    write_json(folder / "settings.json", emulation.model_dump(mode="json"))
+    # On one line: most of it are the times of every layer.
+    write_text(folder / "settings.json", emulation.model_dump_json() + "\n")
     text = io.StringIO()
     writer = csv.DictWriter(text, ["iteration", *series.rows[0]], lineterminator="\n")
     writer.writeheader()
     writer.writerows({"iteration": number} | row for number, row in enumerate(series.rows))
     write_text(folder / "iterations.csv", text.getvalue())
-    predicted = [asdict(event) for event in cell.predicted.events]
+    predicted = [asdict(event) for event in cell.predicted.condensed().events]
     write_json(folder / "timeline.json", {"unit": "seconds", "events": series.events, "predicted": predicted})
     summary = _summary(emulation, series, cell) | {"environment": environment, "complete": True}
     write_json(folder / "summary.json", summary)

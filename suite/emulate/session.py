@@ -64,8 +64,8 @@ def _check_memory(emulation: Emulation) -> None:
     available = psutil.virtual_memory().available
     if needed > available:
         raise ConfigError(
-            f"{emulation.title}: the hosts need about {needed / 2**30:.1f} GiB of memory and {available / 2**30:.1f} are "
-            "free; emulate fewer hosts with --workers"
+            f"{emulation.title}: the hosts need about {needed / 2**30:.1f} GiB of memory and "
+            f"{available / 2**30:.1f} are free; emulate fewer hosts with --workers"
         )
 
 

@@ -96,9 +96,7 @@ def _ready(moments: dict[int, float], end: float, count: int) -> list[float]:
     return [end, *list(backwards)[::-1][1:]]
 
 
-def _time_selection(
-    watch: "_Stopwatch", memory: Memory, start: int, gradient: torch.Tensor | None, k: int
-) -> float:
+def _time_selection(watch: "_Stopwatch", memory: Memory, start: int, gradient: torch.Tensor | None, k: int) -> float:
     """Seconds to accumulate, select and clear one tensor; a tensor without a gradient takes none."""
     if gradient is None:
         return 0.0

@@ -94,7 +94,9 @@ def _load(target: str) -> tuple[nn.Module, Any, Callable[[Any], Any]]:
     module, batch, *rest = found
     loss = rest[0] if rest else lambda output: _mean(target, output)
     if not callable(loss):
-        raise ConfigError(f"{target} returns {_kind(loss)} as its third item; {_SHAPE} with a loss that takes the output")
+        raise ConfigError(
+            f"{target} returns {_kind(loss)} as its third item; {_SHAPE} with a loss that takes the output"
+        )
     return module, batch, loss
 
 
@@ -108,7 +110,9 @@ def _check(target: str, parameters: Mapping[str, nn.Parameter]) -> None:
     for name, parameter in parameters.items():
         if parameter.dtype != torch.float32:
             kind = str(parameter.dtype).removeprefix("torch.")
-            raise ConfigError(f"{target}: parameter '{name}' is {kind}, and selection takes float32; call module.float()")
+            raise ConfigError(
+                f"{target}: parameter '{name}' is {kind}, and selection takes float32; call module.float()"
+            )
     devices = {str(parameter.device) for parameter in parameters.values()}
     if len(devices) > 1 or "meta" in devices:
         raise ConfigError(f"{target}: the module must lie on one device, not on {', '.join(sorted(devices))}")

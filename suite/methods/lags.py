@@ -64,9 +64,7 @@ class LAGS(Method):
 
         if settings.adaptive and not warming_up:
             least = layer_wise(layout, lambda name: 1 / settings.adaptive.c_u)
-            adapted = adapt(
-                least, layout, self.costs, settings.adaptive.rule, self.entry_bytes, self.collective
-            )
+            adapted = adapt(least, layout, self.costs, settings.adaptive.rule, self.entry_bytes, self.collective)
             return self.in_messages(adapted, layout)
         return self.in_messages(layer_wise(layout, density_of), layout)
 

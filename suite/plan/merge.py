@@ -5,6 +5,8 @@ messages are a partition of the layers into runs, and a run ends at max(end of t
 start + per_byte * its bytes.
 """
 
+import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
@@ -40,33 +42,62 @@ def optimal_groups(ready: Sequence[float], sizes: Sequence[float], line: LinearC
     Dynamic programming: the earliest end of layers 0..j in m messages is the minimum over the last message's first
     layer i of max(earliest end of 0..i-1 in m-1 messages, ready[j]) + its cost. That is optimal because an earlier end
     of what came before never makes what follows later. Few messages are preferred because each one costs the host
-    something that the line does not know. O(n^2) a number of messages, and numbers grow only until the best is reached.
+    something that the line does not know. O(n) a number of messages, and numbers grow only until the best is reached.
     """
-    import numpy as np  # here, as every validation of a configuration imports this file
-
-    n = len(ready)
-    total = np.concatenate([[0.0], np.cumsum(sizes)])
-    # cost[i, j]: a message of layers i..j, without those that would end before they begin.
-    cost = np.triu(line.start + line.per_byte * (total[None, 1:] - total[:-1, None]))
-    cost[np.tril_indices(n, -1)] = np.inf
-    at = np.asarray(ready, dtype=float)
-
-    best = np.zeros(n + 1)
-    for j in range(n):
-        best[j + 1] = (np.maximum(best[: j + 1], at[j]) + cost[: j + 1, j]).min()
+    total = list(accumulate(sizes, initial=0.0))
+    best, _ = _one_more_message(None, ready, total, line)
     # Sums in another order differ in their last bits: what is equal to 1e-9 is equal.
-    target = best[n] * (1 + 1e-9)
+    target = best[-1] * (1 + 1e-9)
 
-    ends, firsts = np.concatenate([[0.0], np.full(n, np.inf)]), []
-    while not ends[n] <= target:
-        arrive = np.maximum(ends[:n, None], at[None, :]) + cost
-        firsts.append(arrive.argmin(axis=0))
-        ends = np.concatenate([[np.inf], arrive.min(axis=0)])
-    groups, stop = [], n
+    ends, firsts = [0.0] + [math.inf] * len(sizes), []
+    while not ends[-1] <= target:
+        ends, first = _one_more_message(ends, ready, total, line, len(firsts))
+        firsts.append(first)
+    groups, stop = [], len(sizes)
     for first in reversed(firsts):
-        groups.append(stop - int(first[stop - 1]))
-        stop -= groups[-1]
+        groups.append(stop - first[stop])
+        stop = first[stop]
     return groups[::-1]
+
+
+def _one_more_message(
+    before: list[float] | None, ready: Sequence[float], total: Sequence[float], line: LinearCost, held: int = 0
+) -> tuple[list[float], list[int]]:
+    """By number of layers: their earliest end, and the first layer of the message that ends it.
+
+    A message of layers i..j-1 starts at max(before[i], ready[j-1]). Among those that start as soon as their last layer
+    is ready, the one with the fewest layers ends first; among the others, that with the least before[i] minus the time
+    of all bytes before i. With j both only move on, so that each layer is looked at a constant number of times.
+
+    Args:
+        before: earliest end of the first i layers, ascending where it is finite; None for what this function returns.
+        ready, line: of `optimal_groups`.
+        total: bytes of the first i layers.
+        held: messages before, so that as many layers are gone; the ends of fewer are infinite.
+    """
+    ends, firsts = [math.inf] * (held + 1), [held] * (held + 1)
+    if before is None:
+        ends[0], before = 0.0, ends
+    free = held - 1  # the last i for which a message up to j would not wait for the ones before
+    busy: deque[tuple[float, int]] = deque()  # later ones that may come to be the best, ascending
+    for j in range(held + 1, len(total)):
+        at = ready[j - 1]
+        own = before[j - 1] - line.per_byte * total[j - 1]
+        while busy and busy[-1][0] >= own:
+            busy.pop()
+        busy.append((own, j - 1))
+        while free + 1 < j and before[free + 1] <= at:
+            free += 1
+        while busy and busy[0][1] <= free:
+            busy.popleft()
+        end, first = math.inf, j - 1
+        if free >= held:
+            end, first = at + line.per_byte * (total[j] - total[free]), free
+        if busy and busy[0][0] + line.per_byte * total[j] < end:
+            end, first = busy[0][0] + line.per_byte * total[j], busy[0][1]
+        ends.append(end + line.start)
+        firsts.append(first)
+    return ends, firsts
 
 
 def greedy_groups(ready: Sequence[float], sizes: Sequence[float], line: LinearCost) -> list[int]:

@@ -6,14 +6,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from suite import words
 from suite.errors import ConfigError
 from suite.record.atomic import replacing
-from suite import words
-from suite.speed.published import Published, arithmetic, findings, read_published
 from suite.report import words_of_times
 from suite.report.read import ProfileResults
 from suite.report.summary import dense_in_words, results_of
 from suite.report.times import IterationTimes
+from suite.speed.published import Published, arithmetic, findings, read_published
 
 _LARGEST_SVG = 400_000  # bytes; beyond it the PNG is smaller and quicker to show
 _VERDICTS = ("reproduced", "not reproduced", "not judged")

@@ -20,6 +20,7 @@ _COLUMNS = {
     "predicted": "study model network bandwidth workers selection plan method forward_s backward_s select_s exchange_s "
     "iteration_s",
     "crossings": "model selection workers plan_against ratio bandwidth highest_ratio lowest_ratio",
+    "emulated": "model method network workers selection iteration_s",
 }
 _TEXT = ("model", "method", "network", "emulated_in", "run", "study", "selection", "plan", "plan_against")
 
@@ -83,15 +84,19 @@ class SideBySide:
 
 @dataclass(frozen=True)
 class Choice:
-    """One model on one network as predicted with one selection: seconds of selection (layer by layer) and iterations."""
+    """One model on one network with one selection.
+
+    Attributes:
+        select: seconds of selecting layer by layer.
+        predicted, emulated: seconds of an iteration by method; NaN where there is none. Dense selects nothing.
+    """
 
     model: str
     network: str
     selection: str
     select: float
-    dense: float
-    slgs: float
-    lags: float
+    predicted: dict[str, float]
+    emulated: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -113,12 +118,14 @@ class IterationTimes:
         cells: iteration_times.csv.
         predicted: predicted.csv.
         crossings: crossings.csv.
+        iterations: emulated.csv.
     """
 
     profile: str
     cells: pd.DataFrame
     predicted: pd.DataFrame
     crossings: pd.DataFrame
+    iterations: pd.DataFrame
 
     @classmethod
     def read(cls, results: Path) -> "IterationTimes":
@@ -127,7 +134,7 @@ class IterationTimes:
             name: read_table(results / "tables" / f"{name}.csv", columns.split(), set(_TEXT) & set(columns.split()))
             for name, columns in _COLUMNS.items()
         }
-        return cls(results.name, found["iteration_times"], found["predicted"], found["crossings"])
+        return cls(results.name, *(found[name] for name in ("iteration_times", "predicted", "crossings", "emulated")))
 
     @property
     def emulated(self) -> pd.DataFrame:
@@ -159,11 +166,17 @@ class IterationTimes:
         rows = rows[rows.network.isin(networks) & (rows.plan == rows.method.map(PLANS))]
         if set(rows.selection) != set(SELECTIONS):
             return []
-        out = []
-        for model, network, selection in product(rows.model.unique(), networks, SELECTIONS):
-            of = rows[(rows.model == model) & (rows.network == network) & (rows.selection == selection)]
-            of = of.set_index("method")
-            out.append(Choice(model, network, selection, of.select_s["lags"], **of.iteration_s[list(PLANS)].to_dict()))
+        keys, out = ["model", "network", "selection", "method"], []
+        predicted = rows.set_index(keys)
+        emulated = self.iterations[self.iterations.workers == WORKERS].groupby(keys).iteration_s.median().to_dict()
+        for cell in product(rows.model.unique(), networks, SELECTIONS):
+            selections = {method: "published" if method == "dense" else cell[2] for method in PLANS}
+            seconds = {
+                method: emulated.get((*cell[:2], selection, method), float("nan"))
+                for method, selection in selections.items()
+            }
+            times = {method: predicted.iteration_s[*cell, method] for method in PLANS}
+            out.append(Choice(*cell, predicted.select_s[*cell, "lags"], times, seconds))
         return out
 
     def ratios(self) -> list[float]:
@@ -175,9 +188,8 @@ class IterationTimes:
         rows = self.crossings[self.crossings.workers == WORKERS]
         for (model, selection, plan), of in rows.groupby(["model", "selection", "plan_against"], sort=False):
             of = of.sort_values("ratio")
-            yield model, selection, plan, [
-                Crossing(row.ratio, row.bandwidth, row.highest_ratio, row.lowest_ratio) for row in of.itertuples()
-            ]
+            found = [Crossing(row.ratio, row.bandwidth, row.highest_ratio, row.lowest_ratio) for row in of.itertuples()]
+            yield model, selection, plan, found
 
     def speedups(self, bandwidth: float, selection: str, plan: str) -> dict[str, float]:
         """Predicted time of the dense plan over that of LAGS-SGD by model, at `bandwidth` Gb/s."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from suite.report.times import SELECTIONS, SOURCES, Crossing, IterationTimes, SideBySide
+from suite.report.times import SELECTIONS, Crossing, IterationTimes, SideBySide
 from suite.speed.paper import PLANS
 from suite.words import listing, method_label, network_name, number, plural
 
@@ -14,15 +14,18 @@ def origin(times: IterationTimes) -> str:
     cells, emulated = times.cells, times.emulated
     if emulated.empty:
         return (
-            "Nothing was emulated for this profile and no emulations are kept in results/reference: predicted times stand "
-            "without a measurement beside them."
+            "Nothing was emulated for this profile and no emulations are kept in results/reference: predicted times "
+            "stand without a measurement beside them."
         )
-    own = emulated.emulated_in == times.profile
-    kept = [f"{len(of)} kept in results/{name}" for name, of in emulated[~own].groupby("emulated_in", sort=False)]
+    names = {times.profile: "by this profile"}
+    places = listing(
+        f"{len(of)} {names.get(name, f'kept in results/{name}')}"
+        for name, of in sorted(emulated.groupby("emulated_in"), key=lambda found: found[0] != times.profile)
+    )
     return (
-        f"{len(emulated)} of {len(cells)} cells are emulated: {listing([f'{own.sum()} by this profile', *kept])}. An emulated time is the median of "
-        f"{_range(emulated.iterations, '{:.0f}')} iterations in time stretched {_range(emulated.stretch, '{:g}')} times, "
-        "so that the hosts share this machine's cores, and divided by the stretch."
+        f"{len(emulated)} of {len(cells)} cells are emulated: {places}. An emulated time is the median of "
+        f"{_range(emulated.iterations, '{:.0f}')} iterations in time stretched {_range(emulated.stretch, '{:g}')} "
+        "times, so that the hosts share this machine's cores, and divided by the stretch."
     )
 
 
@@ -50,12 +53,14 @@ def comparison(rows: list[SideBySide]) -> list[str]:
         if speedups:
             low, high = min(speedups, key=speedups.get), max(speedups, key=speedups.get)
             won = [model for model, speedup in speedups.items() if speedup < 1]
+            span = "" if low == high else f" to {speedups[high]:.2f} ({high})"
             parts = [
-                f"dense over LAGS-SGD is {speedups[low]:.2f} ({low}) to {speedups[high]:.2f} ({high})",
+                f"dense over LAGS-SGD is {speedups[low]:.2f} ({low}){span}",
                 f"dense is faster than LAGS-SGD for {_models(won, len(speedups))}",
             ]
         if saved:
-            parts.append(f"LAGS-SGD saves {sum(saved) / len(saved):.1%} of SLGS-SGD's time, mean of {len(saved)} models")
+            mean = sum(saved) / len(saved)
+            parts.append(f"LAGS-SGD saves {mean:.1%} of SLGS-SGD's time, mean of {plural(len(saved), 'model')}")
         if parts:
             out.append(f"{source.capitalize()}, {network_name(network)}: {'; '.join(parts)}.")
     return out
@@ -64,21 +69,17 @@ def comparison(rows: list[SideBySide]) -> list[str]:
 def pipelining(rows: list[SideBySide]) -> list[str]:
     """Which measured gains lie above their own maximum, by what stands for communication."""
     out = []
-    for column, text in (("selection", "selection"), ("exchange", "exchange")):
-        over = {
-            source: [row for row in rows if row.source == source and row.slgs_over_lags > getattr(row, f"bound_{column}")]
-            for source in SOURCES
-        }
-        named = [
+    for column in ("selection", "exchange"):
+        over = [row for row in rows if row.slgs_over_lags > getattr(row, f"bound_{column}")]
+        named = "; ".join(
             f"{source}: {listing(f'{row.model} on {network_name(row.network)}' for row in found)}"
-            for source, found in over.items()
-            if found
-        ]
-        out.append(
-            f"With the {text} time for communication, SLGS / LAGS lies above its own maximum for {'; '.join(named)}."
-            if named
-            else f"With the {text} time for communication, no SLGS / LAGS lies above its own maximum."
+            for source, found in _grouped(over, lambda row: row.source)
         )
+        text = f"With the {column} time for communication, "
+        text += (
+            f"SLGS / LAGS lies above its own maximum for {named}" if named else "no SLGS / LAGS is above its maximum"
+        )
+        out.append(f"{text}.")
     return out
 
 
@@ -92,14 +93,14 @@ def too_fast(times: IterationTimes, rows: list[SideBySide]) -> str:
     if not found:
         return ""
     return (
-        f"The recalled dense total is shorter than a ring all-reduce of the gradient takes on the published network, for "
-        f"{listing(found)}: that number and that network do not go together."
+        f"The recalled dense total is shorter than a ring all-reduce of the gradient takes on the published network, "
+        f"for {listing(found)}: that number and that network do not go together."
     )
 
 
 def unexplained(times: IterationTimes, rows: list[SideBySide]) -> str:
-    """How much longer the published exchange of SLGS-SGD is than its bytes and the authors' own fit of their network
-    explain; empty without published times."""
+    """The published exchange of SLGS-SGD beside what its bytes and the authors' own fit of their network give; empty
+    without published times."""
     parts = []
     for row in rows:
         exchange = row.slgs - row.slgs_bound
@@ -111,9 +112,9 @@ def unexplained(times: IterationTimes, rows: list[SideBySide]) -> str:
     if not parts:
         return ""
     return (
-        "The published exchange of SLGS-SGD takes longer than its bytes, or the authors' own fit of their network, explain: "
-        f"{'; '.join(parts)}. Whatever fills the rest, such as copies between GPU and network, is in no prediction and in "
-        "no emulation here."
+        "The published exchange of SLGS-SGD is neither what its bytes take on such a link nor what the authors' own "
+        f"fit of their network gives: {'; '.join(parts)}. What else was in it is in no prediction and in no emulation "
+        "here, so published times are no measure of either."
     )
 
 
@@ -123,10 +124,13 @@ def conflict(times: IterationTimes) -> list[str]:
     selections = [name for name in SELECTIONS if name in set(times.crossings.selection)]
     for ratio in times.ratios():
         if ratio != 1.0:
-            merged, whole = (_reached(times, ratio, plan, selections) for plan in (PLANS["dense"], "dense, one message"))
+            merged = _reached(times, ratio, PLANS["dense"], selections)
+            whole = _reached(times, ratio, "dense, one message", selections)
+            whole = "just so" if merged == whole else whole
             out.append(f"{ratio:g} times as fast as dense with merged messages is predicted {merged}.")
-            same = "just so" if merged == whole else whole
-            out.append(f"{ratio:g} times as fast as dense with one message, after back-propagation, is predicted {same}.")
+            out.append(
+                f"{ratio:g} times as fast as dense with one message after back-propagation is predicted {whole}."
+            )
     out += [_fall(times, selection) for selection in selections]
     return [sentence for sentence in out if sentence]
 
@@ -176,7 +180,8 @@ def missing(times: IterationTimes) -> str:
     absent = len(times.cells) - len(times.emulated)
     if not absent:
         return ""
-    which = "Iteration times over a network" if times.emulated.empty else f"{absent} of {len(times.cells)} iteration times"
+    none = times.emulated.empty
+    which = "Iteration times over a network" if none else f"{absent} of {len(times.cells)} iteration times"
     return f"{which}: predicted, not emulated. `suite emulate` says what it needs on this machine."
 
 

@@ -13,7 +13,7 @@ from suite.speed.predictions import LAGS_ADAPTIVE, Prediction, predictions
 from suite.speed.subject import Subject
 from suite.speed.sweep import GRID, RANGE, Change, changes
 
-# Methods count as equally fast within this share, and the simpler one is advised (our choice: times are not that exact).
+# Within this share methods count as equally fast, and the simpler is advised (our choice: times are not that exact).
 MARGIN = 0.01
 _LABELS = {"dense": "dense", "slgs": "SLGS", "lags": "LAGS"}  # from the simplest on
 
@@ -123,9 +123,7 @@ def advise(subject: Subject, network: NetworkCosts) -> Advice:
         found = at.get(gigabits)
         return _best(found or predictions(subject, network.at_bandwidth(1e9 * gigabits), PLANS.values()))
 
-    curves = {
-        title: [found[number].timeline.iteration for found in at.values()] for number, title in enumerate(titles)
-    }
+    curves = {title: [found[number].timeline.iteration for found in at.values()] for number, title in enumerate(titles)}
     return Advice(subject, network, tuple(ranked), tuple(changes(best)), curves)
 
 

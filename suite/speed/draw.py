@@ -20,7 +20,9 @@ def draw_advice(path: Path, advice: Advice) -> None:
         ConfigError: bandwidth changes nothing on this network, or `path` cannot be written.
     """
     if advice.changes is None:
-        raise ConfigError("bytes cost nothing on this network, so there is no bandwidth to draw over; leave --figure out")
+        raise ConfigError(
+            "bytes cost nothing on this network, so there is no bandwidth to draw over; leave --figure out"
+        )
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for (title, seconds), colour in zip(advice.curves.items(), _COLOURS, strict=True):

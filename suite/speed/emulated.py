@@ -17,9 +17,8 @@ REFERENCE = "reference"
 _CELL = ["model", "method", "network", "workers"]
 _FACTS = ["density", "selection", "stretch", "bound_s", "predicted_s", "cpu_busy"]
 EMULATED = ["emulated_in", *_CELL, *_FACTS, "iteration", "iteration_s", "run"]
-TIMELINE = ["emulated_in", *_CELL, "kind", "phase", "event", "start", "end"]
+TIMELINE = ["emulated_in", *_CELL, "selection", "kind", "phase", "event", "start", "end"]
 _METHODS = ("dense", "slgs", "lags")
-_TOUCHING = 1e-9  # seconds between events that are one
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,7 @@ class Emulation:
         except (OSError, ValueError, KeyError) as error:
             raise self._damaged("iterations.csv") from error
         facts = {name: self.summary.get(name) for name in _FACTS}
+        facts["density"] = facts["density"] or 1.0  # dense sends everything
         return frame.assign(**self.keys, **facts, run=self.run)[EMULATED]
 
     def timeline(self) -> pd.DataFrame:
@@ -66,14 +66,14 @@ class Emulation:
         try:
             found = json.loads((self.folder / "timeline.json").read_text())
             traced = [event for event in found["events"] if event.get("rank", 0) == 0]
-            rows = [{"kind": "traced"} | event for event in _joined(traced)]
-            rows += [{"kind": "predicted"} | event for event in _joined(found.get("predicted", []))]
+            rows = [{"kind": "traced"} | event for event in traced]
+            rows += [{"kind": "predicted"} | event for event in found.get("predicted", [])]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._damaged("timeline.json") from error
         frame = pd.DataFrame(rows, columns=["kind", "phase", "label", "start", "end"]).rename(
             columns={"label": "event"}
         )
-        return frame.assign(**self.keys)[TIMELINE]
+        return frame.assign(**self.keys, selection=self.summary["selection"])[TIMELINE]
 
     def _damaged(self, name: str) -> SuiteError:
         return SuiteError(f"{self.folder / name} is missing or damaged; remove {self.folder} and emulate it again")
@@ -111,16 +111,3 @@ def _order(emulation: Emulation) -> tuple:
     model, method, network, workers, selection = emulation.key
     rank = _METHODS.index(method) if method in _METHODS else len(_METHODS)
     return model, network, workers, selection, rank, method
-
-
-def _joined(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Events in order, those of one phase that touch as one: back-propagation lists every layer."""
-    out: list[dict[str, Any]] = []
-    for event in sorted(events, key=lambda event: event["start"]):
-        last = out[-1] if out else None
-        if last and event["phase"] == last["phase"] == "backward" and event["start"] - last["end"] <= _TOUCHING:
-            label = f"{last['label'].partition(' .. ')[0]} .. {event['label']}"
-            out[-1] = last | {"label": label, "end": event["end"]}
-        else:
-            out.append({name: event[name] for name in ("phase", "label", "start", "end")})
-    return out

@@ -1,4 +1,4 @@
-"""Networks by name, from replications/*/networks.yaml; by bandwidth; or from a file that `suite measure network` wrote."""
+"""Networks by name (replications/*/networks.yaml), by bandwidth, or from a file that `suite measure network` wrote."""
 
 from pathlib import Path
 

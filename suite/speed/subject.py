@@ -166,9 +166,7 @@ def of_experiment(name: str, experiment: ExperimentConfig) -> Subject:
         )
     layout = _layout(costs.layers) or layout_of(experiment)
     costs.layers.check(layout.names)
-    return Subject(
-        name, layout, costs.layers, experiment.method, experiment.world.workers, costs.network, experiment
-    )
+    return Subject(name, layout, costs.layers, experiment.method, experiment.world.workers, costs.network, experiment)
 
 
 def layout_of(experiment: ExperimentConfig) -> Layout:

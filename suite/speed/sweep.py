@@ -11,6 +11,7 @@ RANGE = (0.1, 400.0)  # Gb/s
 GRID = tuple(float(gigabits) for gigabits in np.geomspace(*RANGE, 60))
 _PRECISION = 5e-4  # of a change, relative
 
+
 @dataclass(frozen=True)
 class Change:
     """At so many Gb/s the answer changes from what it is below to what it is above."""

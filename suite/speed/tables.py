@@ -1,4 +1,4 @@
-"""The tables of iteration times in results/<profile>/tables: predicted, where they cross, and beside the emulated ones."""
+"""The tables of iteration times in results/<profile>/tables: predicted, where they cross, beside emulated ones."""
 
 import json
 import math
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from suite.config.costs import NetworkCosts
-from suite.errors import SuiteError
+from suite.errors import ConfigError, SuiteError
 from suite.record.atomic import replacing
 from suite.speed.emulated import Emulation, emulated_tables, emulations
 from suite.speed.networks import link_at, read_networks, usual_latency
@@ -46,6 +46,8 @@ def write_tables(results: Path) -> list[Path]:
         SuiteError: a file to read from is damaged.
     """
     subjects = published_subjects(read_copies(results))
+    if not subjects:
+        raise ConfigError("there is no replications/*/published.yaml here; run from the root of the suite's checkout")
     found = emulations(results)
     tables = {
         "predicted": pd.DataFrame(predicted_rows(subjects)),
@@ -57,7 +59,7 @@ def write_tables(results: Path) -> list[Path]:
     for name, table in tables.items():
         path = results / "tables" / f"{name}.csv"
         with replacing(path) as aside:
-            table.to_csv(aside, index=False, float_format="%.7g")
+            table.to_csv(aside, index=False, float_format="%.6g")
         written.append(path)
     return written
 

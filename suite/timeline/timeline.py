@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_TOUCHING = 1e-9  # seconds between events that follow one another
+
 
 @dataclass(frozen=True)
 class Event:
@@ -50,6 +52,18 @@ class Timeline:
     def hidden_share(self) -> float:
         """Share of the exchange that back-propagation covers, 0 to 1; 1 where nothing is exchanged."""
         return 1 - self.exposed / self.exchange_total if self.exchange_total else 1.0
+
+    def condensed(self) -> "Timeline":
+        """The same with back-propagation's events joined where one follows another: a prediction has one a layer."""
+        out: list[Event] = []
+        for event in sorted(self.events, key=lambda event: event.start):
+            last = out[-1] if out else None
+            if last and event.phase == last.phase == "backward" and event.start - last.end <= _TOUCHING:
+                label = f"{last.label.partition(' .. ')[0]} .. {event.label}"
+                out[-1] = Event("backward", label, last.start, event.end)
+            else:
+                out.append(event)
+        return Timeline(tuple(out))
 
     def _spans(self, phase: str) -> list[tuple[float, float]]:
         """The phase's intervals, overlapping ones joined, in order."""

@@ -35,9 +35,7 @@ def write_trace(folder: RunFolder, exchange: GradientExchange, world: World) -> 
     found = {"iteration": TRACED_ITERATION, "unit": "seconds", "hidden_share": hidden, "events": events}
     method = exchange.method
     if method.costs is not None:
-        predicted = predict_plan(
-            exchange.plan, exchange.layout, method.costs, method.entry_bytes, method.collective
-        )
+        predicted = predict_plan(exchange.plan, exchange.layout, method.costs, method.entry_bytes, method.collective)
         found["predicted"] = [asdict(event) for event in predicted.events]
     write_json(folder.timeline, found)
     if exchange.measured_costs is not None:

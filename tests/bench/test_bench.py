@@ -137,9 +137,28 @@ def test_select_prints_one_object_or_a_table():
     assert result.exit_code == 0 and "times as fast as torch.topk" in result.stdout
 
 
+def test_predict_prints_one_object_or_a_table(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    result = CliRunner().invoke(app, ["bench", "predict", "VGG-16", "--quick", "--json"])
+    found = json.loads(result.stdout)
+    assert (found["layers"], found["workers"]) == (54, 16) and min(found["seconds"].values()) > 0
+    given = [seconds for name, seconds in found["seconds"].items() if name.startswith("plan given")]
+    assert found["longest_prediction_s"] == max(given)
+    assert (
+        "a prediction of a given plan takes"
+        in CliRunner().invoke(app, ["bench", "predict", "VGG-16", "--quick"]).stdout
+    )
+
+
 def test_the_page_about_performance_names_the_commands():
     page = (ROOT / "docs" / "performance.md").read_text()
-    for command in ("suite bench select", "suite bench exchange", "suite bench step", "suite measure network"):
+    for command in (
+        "suite bench select",
+        "suite bench exchange",
+        "suite bench step",
+        "suite bench predict",
+        "suite measure network",
+    ):
         assert command in page
 
 

@@ -139,7 +139,8 @@ def test_what_counts_of_several_models(times: list[float], over: str):
     """Speed-ups of three models whose LAGS iterations take `times`, and whose dense ones take a second."""
     rows = [
         {"study": "times", "model": str(model), "network": "1gbe", "workers": 16, "selection": "published",
-         "plan": plan, "forward_s": 0, "backward_s": 0, "select_s": 0, "exchange_s": 0, "iteration_s": value, "method": m}
+         "plan": plan, "method": m, "iteration_s": value} | dict.fromkeys(
+             ("forward_s", "backward_s", "select_s", "exchange_s"), 0)
         for model, time in enumerate(times)
         for m, plan, value in (("dense", "dense, merged", 1.0), ("lags", "LAGS, merged", time))
     ]  # fmt: skip

@@ -7,12 +7,11 @@ from typer.testing import CliRunner
 
 from helpers import ROOT, tiny_settings
 from suite.cli.app import app
-from suite.speed.predictions import layout_of
 from suite.config import validate_config
 from suite.errors import ConfigError
+from suite.speed.subject import layout_of
 
 LINK = {"workers": 4, "alpha": 1e-5, "bandwidth": 1e9}
-RESNET50 = ["predict", "replications/lags2019/resnet50.yaml", "--published", "ResNet-50"]
 
 
 def suite(*arguments) -> str:
@@ -26,7 +25,7 @@ def suite(*arguments) -> str:
 @pytest.fixture(scope="module")
 def costs() -> dict:
     """Made-up times of the tiny model on a link."""
-    _, layout = layout_of(validate_config(tiny_settings()))
+    layout = layout_of(validate_config(tiny_settings()))
     layers = [{"name": name, "backward": 1e-3, "select": 1e-5} for name in layout.names]
     return {"layers": {"forward": 2e-3, "layers": layers, "source": "made up"}, "network": LINK}
 
@@ -74,15 +73,20 @@ def resnet50() -> dict:
     speeds = [word for gigabits in (1, 10, 100, 100_000) for word in ("--bandwidth", gigabits)]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        return json.loads(suite(*RESNET50, *speeds, "--select", 0.1321, "--select", 0.004, "--json"))
+        return json.loads(suite("predict", "ResNet-50", *speeds, "--select", 0.1321, "--select", 0.004, "--json"))
 
 
 def test_ratios_relax_with_bandwidth_and_reach_one(resnet50):
     networks = ["1 Gb/s", "10 Gb/s", "100 Gb/s", "100000 Gb/s"]
+    assert list(resnet50["networks"]) == networks
     for select in (0.1321, 0.004):
         for rule in ("later", "next"):
             by_network = [
-                [r["c"] for r in resnet50["ratios"] if (r["network"], r["selection_s"], r["rule"]) == (n, select, rule)]
+                [
+                    r["c"]
+                    for r in resnet50["ratios"]
+                    if (r["network"], r["rule"]) == (n, rule) and r["selection_s"] == pytest.approx(select)
+                ]
                 for n in networks
             ]
             assert [len(ratios) for ratios in by_network] == [161] * 4
@@ -108,30 +112,62 @@ def test_predicted_iterations_keep_their_order(resnet50):
     assert resnet50["layers"].startswith("ResNet-50, published totals (forward 0.09 s, backward 0.12 s")
 
 
-def test_the_tables_of_a_prediction(monkeypatch):
+def test_the_tables_of_a_prediction(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    said = suite(*RESNET50, "--bandwidth", 100)
-    assert "fc.weight" in said and "of 161 layers at 1" in said and "1GbE, fitted" in said
+    said = suite(
+        "predict", "resnet-50", "--figure", tmp_path / "lanes.svg", "--network", "1gbe-fitted", "--network", "100gbe"
+    )
+    assert "fc.weight" in said and "of 161 layers at 1" in said and "\n1gbe-fitted, selection 132.1 ms" in said
     assert "…" not in said, "a table is too wide for 80 columns"
+    assert (tmp_path / "lanes.svg").read_text().count("LAGS, merged") >= 2
+
+
+def test_without_a_network_all_named_ones_that_serve_so_many_workers(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert list(json.loads(suite("predict", "VGG-16", "--json"))["networks"])[-1] == "1gbe-fitted"
+    many = json.loads(suite("predict", "VGG-16", "--json", "--workers", 10_000))
+    assert list(many["networks"]) == ["1gbe", "10gbe", "25gbe", "100gbe"] and many["workers"] == 10_000
+
+
+def test_slgs_selects_from_everything_at_once(monkeypatch):
+    """Its published selection takes longer than that of all layers, unless a total is given for both."""
+    monkeypatch.chdir(ROOT)
+    command = ("predict", "ResNet-50", "--network", "1gbe", "--json")
+    by_plan = {row["plan"]: row for row in json.loads(suite(*command))["predictions"]}
+    assert by_plan["SLGS"]["select_s"] == 0.1376 and by_plan["LAGS, merged"]["select_s"] == pytest.approx(0.1321)
+    given = {row["plan"]: row for row in json.loads(suite(*command, "--select", 0.1))["predictions"]}
+    assert given["SLGS"]["select_s"] == pytest.approx(0.1) == pytest.approx(given["LAGS, merged"]["select_s"])
+
+
+def test_our_selection_comes_second(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("suite.cli.predict.measured_copies", lambda: 2.0)
+    rows = json.loads(suite("predict", "ResNet-50", "--network", "10gbe", "--select-ours", "--json"))["predictions"]
+    selections = list(dict.fromkeys(row["selection_s"] for row in rows))
+    assert selections == pytest.approx([0.1321, 2 * 8 * 25_557_032 / 440e9])
 
 
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--published", "ResNet-51", "--bandwidth", "1"], "nobody published times of 'ResNet-51'; did you mean"),
-        (["--bandwidth", "1"], "there are no layer times to predict from"),
+        (["ResNet-51"], "nor a model of that name with published times; did you mean 'ResNet-50'"),
+        (["ResNet-50", "--network", "10g"], "there is no network '10g'; did you mean '10gbe'"),
+        (["ResNet-50", "--network", "1gbe-fitted", "--workers", "32"], "fitted for 2, 4, 8 and 16 workers, not for 32"),
+        (["ResNet-50", "--bandwidth", "0"], "--bandwidth must be above 0"),
+        (["ResNet-50", "--network", "1gbe", "--alpha", "1e-5"], "--alpha belongs to a link of --bandwidth"),
+        (["laptop/digits/lags/0", "--bandwidth", "1"], "has no layer times to predict from"),
     ],
 )
 def test_what_cannot_be_predicted_is_said(monkeypatch, arguments, message):
     monkeypatch.chdir(ROOT)
     with pytest.raises(ConfigError, match=message):
-        suite(*RESNET50[:2], *arguments)
+        suite("predict", *arguments)
 
 
 def test_own_costs_and_a_link(config_file, costs):
     config = config_file(costs=costs)
-    with pytest.raises(ConfigError, match="give --alpha, in seconds a step"):
-        suite("predict", config, "--bandwidth", 1)
+    with pytest.raises(ConfigError, match="network is of 4 workers, not of 8; give --network or --bandwidth as well"):
+        suite("predict", config, "--workers", 8)
     own = json.loads(suite("predict", config, "--json"))["predictions"]
     link = json.loads(suite("predict", config, "--bandwidth", 1, "--alpha", "1e-5", "--json"))["predictions"]
     assert [row["iteration_s"] for row in own] == [row["iteration_s"] for row in link]

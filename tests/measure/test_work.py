@@ -30,7 +30,7 @@ def test_language_model_by_hand():
         (ResNet50Config(), 224, 1000, 4.1e9),
         # Thirteen 3 x 3 convolutions at 32, 16, 8, 4 and 2 pixels a side: 313.2e6, and little for biases and BatchNorm.
         (VGG16Config(), 32, 10, 313.2e6),
-        # 12.3e9 as the paper's figures have it at 299 pixels, counted by hand from their table in test_models.
+        # 12.3e9 is the number commonly given at 299 pixels; the paper itself gives none.
         (InceptionV4Config(), 299, 1000, 12.3e9),
     ],
     ids=lambda value: getattr(value, "name", None),

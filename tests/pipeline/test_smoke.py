@@ -49,7 +49,9 @@ def checkout(tmp_path_factory) -> Path:
 
 def test_contract_files_are_there(checkout):
     results = checkout / RESULTS
-    for name in ("claims.json", "report.html", "mlflow.db", "mlartifacts", "tables/runs.csv", "figures/captions.json"):
+    names = ["claims.json", "report.html", "mlflow.db", "mlartifacts", "tables/runs.csv", "figures/captions.json"]
+    names += [f"tables/{name}" for name in ("selection.json", "predicted.csv", "crossings.csv", "iteration_times.csv")]
+    for name in names:
         assert (results / name).exists(), name
     assert list(results.glob("figures/*.svg")) and list(results.glob("figures/*.png"))
     runs = pd.read_csv(results / "tables/runs.csv")
@@ -63,9 +65,17 @@ def test_delta_has_a_row_for_every_iteration_and_segment(checkout):
         assert len(table) == summary["iterations"] * summary["segments"] and not table.isna().any().any()
 
 
+def test_iteration_times_are_predicted_and_nothing_is_emulated(checkout):
+    tables = checkout / RESULTS / "tables"
+    times = pd.read_csv(tables / "iteration_times.csv")
+    assert len(times) == 24 and times["predicted_s"].gt(0).all() and times["emulated_s"].isna().all()
+    assert set(pd.read_csv(tables / "predicted.csv")["selection"]) == {"published", "ours"}
+    assert pd.read_csv(tables / "emulated.csv").empty and pd.read_csv(tables / "emulated_timeline.csv").empty
+
+
 def test_every_claim_has_an_entry(checkout):
     claims = json.loads((checkout / RESULTS / "claims.json").read_text())["claims"]
-    assert len(claims) == 14 and all(claim["verdict"] == "not judged" and claim["reason"] for claim in claims)
+    assert len(claims) == 16 and all(claim["verdict"] == "not judged" and claim["reason"] for claim in claims)
 
 
 def test_nothing_to_do_afterwards(checkout):

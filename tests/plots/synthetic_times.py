@@ -67,7 +67,7 @@ def tables(emulated: bool = True) -> dict[str, pd.DataFrame]:
         "iteration_times": pd.DataFrame(list(_iteration_times(rows))),
         "emulated": pd.DataFrame(rows, columns=[*_CELL, "iteration", "iteration_s", "run"]),
         "emulated_timeline": pd.DataFrame(
-            events, columns=["emulated_in", *_WHERE, "kind", "phase", "event", "start", "end"]
+            events, columns=["emulated_in", *_WHERE, "selection", "kind", "phase", "event", "start", "end"]
         ),
     }
 
@@ -161,6 +161,6 @@ def _events(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
         ]  # fmt: skip
         for phase, event, start, stop in spans:
             if stop > start:
-                yield {name: cell[name] for name in ("emulated_in", *_WHERE)} | {
+                yield {name: cell[name] for name in ("emulated_in", *_WHERE, "selection")} | {
                     "kind": kind, "phase": phase, "event": event, "start": start, "end": stop,
                 }  # fmt: skip

@@ -72,3 +72,15 @@ def test_intervals_that_overlap_count_once():
 def test_messages_must_carry_every_layer():
     with pytest.raises(ValueError, match="carry 1 of 2 layers"):
         predict(costs_of([(1, 0, 0)] * 2), [Sending("a", 1, 1, False)])
+
+
+def test_a_condensed_timeline_is_the_same_iteration():
+    """Two layers' back-propagation in one piece, and one more after the selection in between."""
+    layers = [(1, 0, 1), (2, 0, 1), (3, 0, 1)]
+    sendings = [Sending("a", 2, 1, True, 0.5), Sending("b", 1, 1, False)]
+    timeline = predict(costs_of(layers, forward=1), sendings)
+    short = timeline.condensed()
+    backward = [(e.label, e.start, e.end) for e in short.events if e.phase == "backward"]
+    assert backward == [("l2 .. l1", 1, 4), ("l0", 4.5, 7.5)]
+    assert (short.iteration, short.exposed) == (timeline.iteration, timeline.exposed)
+    assert short.total("backward") == timeline.total("backward") and short.condensed() == short
