@@ -16,7 +16,7 @@ REPORT = $(RESULTS)/report.html
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) --
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test replicate report ui lock clean
+.PHONY: help setup test replicate report reference ui lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +35,10 @@ replicate: setup ## Run the experiments of PROFILE and judge the claims
 report: setup ## Bring only the report of PROFILE up to date
 	$(SNAKEMAKE) $(REPORT)
 	@echo "Report: $(CURDIR)/$(REPORT)"
+
+reference: setup ## Emulate what results/reference holds, where its settings have changed (45 minutes in all)
+	$(BIN)/python -m suite emulate --profile reference
+	$(BIN)/python -m suite times reference
 
 ui: setup ## Browse the runs of PROFILE in MLflow, at http://127.0.0.1:PORT
 	@test -f $(RESULTS)/mlflow.db || { echo 'No runs yet: first `make replicate PROFILE=$(PROFILE)`.'; exit 2; }

@@ -21,7 +21,7 @@ def fallback_of(wildcards):
 
 def emulated_here(wildcards):
     """What stands for the profile's own emulations: nothing where it lists none, or where this machine cannot."""
-    return [EMULATED] if EMULATIONS and why_not() is None else []
+    return [EMULATED] if EMULATIONS and why_not(EMULATIONS) is None else []
 
 
 def last_touched(folder):

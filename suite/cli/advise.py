@@ -58,6 +58,8 @@ def advise(
     """
     from suite.errors import ConfigError
     from suite.speed.advice import advise as advise_on
+    from suite.speed.networks import read_network
+    from suite.speed.subject import is_import_path, lacks_times, read_subject
 
     if workers is not None and workers < 2:
         raise ConfigError(f"advice needs at least 2 workers, not {workers}; one worker exchanges nothing")
@@ -66,12 +68,18 @@ def advise(
         raise ConfigError("the network is said in several ways; give one of --network, --bandwidth, --measure-network")
     if measure_network and workers is None:
         raise ConfigError("--measure-network starts a rank a worker on this machine; say how many with --workers")
-    found, measured = _subject(subject, set_ or [], batches)
-    if out is not None and not measured:
+    if alpha is not None and bandwidth is None:
+        raise ConfigError("--alpha belongs to a link of --bandwidth; give --bandwidth, in Gb/s, or leave it out")
+    if network is not None and not Path(network).is_file():
+        read_network(network)  # before anything is timed
+    measures = is_import_path(subject) or lacks_times(subject, set_ or [])
+    if out is not None and not measures:
         raise ConfigError(f"--out keeps times that are measured here, and those of {subject} are not; leave it out")
-    if not any(ways) and found.network is None:
+    found = None if measures else read_subject(subject, set_ or [])
+    if not any(ways) and (found is None or found.network is None):
         raise ConfigError("say on which network: --network 10gbe, --bandwidth 10 (in Gb/s) or --measure-network")
-    if measured and out is not None:
+    if found is None:
+        found = _measured(subject, set_ or [], batches)
         write_costs(out, found.layers, quiet=as_json)
     if measure_network:
         costs = _measured_network(workers)
@@ -88,23 +96,21 @@ def advise(
             print(f"wrote {figure}")
 
 
-def _subject(text: str, overrides: list[str], batches: int):
-    """SUBJECT with its times, and whether they were measured here."""
-    from suite.speed.subject import as_subject, lacks_times, read_subject
+def _measured(text: str, overrides: list[str], batches: int):
+    """SUBJECT with times that are measured here: of a model of one's own, or of a configuration."""
+    from suite.speed.subject import as_subject, is_import_path
 
-    if ":" in text:
-        from suite.measure.own import is_import_path, measure_own
-
-        if is_import_path(text):
-            empty = {"forward": 0.0, "layers": [{"name": "none", "size": 1, "backward": 0.0}]}
-            density = as_subject(text, empty, overrides).density
-            layers = measure_own(text, density, batches, batch_progress)
-            return as_subject(text, layers.model_dump(), overrides), True
-    if lacks_times(text, overrides):
+    if not is_import_path(text):
         layers, experiment = measure_layers_of(text, overrides, batches)
         found = as_subject(text, layers.model_dump(), (), experiment.method.density)
-        return replace(found, workers=experiment.world.workers), True
-    return read_subject(text, overrides), False
+        return replace(found, workers=experiment.world.workers)
+    # Wrong overrides are refused before anything is timed.
+    nothing = {"forward": 0.0, "layers": [{"name": "none", "size": 1, "backward": 0.0}]}
+    density = as_subject(text, nothing, overrides).density
+    from suite.measure.own import measure_own
+
+    layers = measure_own(text, density, batches, batch_progress)
+    return as_subject(text, layers.model_dump(), overrides)
 
 
 def _measured_network(workers: int):

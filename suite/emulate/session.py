@@ -21,9 +21,6 @@ from suite.emulate.grid import Emulation
 from suite.emulate.hosts import INTERFACE, become_switch, host_address
 from suite.errors import ConfigError, SuiteError
 
-# What a host takes beside vectors of the gradient's length: most of torch is shared between processes.
-_HOST_BYTES, _VECTORS = 2.5e8, 3
-
 
 def run(cells: Sequence[Emulation], root: Path, logs: Path) -> None:
     """Emulate cells that are not done yet, those with equally many hosts in one session; records go below `root`.
@@ -35,10 +32,8 @@ def run(cells: Sequence[Emulation], root: Path, logs: Path) -> None:
     """
     from suite.record.environment import describe_machine
 
-    if reason := why_not():
+    if reason := why_not(cells):
         raise ConfigError(f"no network can be emulated here: {reason}; `suite predict` needs none")
-    for emulation in cells:
-        _check_memory(emulation)
     # Seen by no other namespace, and gone with this process.
     with socket.socket(socket.AF_UNIX) as lock, tempfile.TemporaryDirectory(prefix="suite-emulate-") as folder:
         try:
@@ -54,19 +49,6 @@ def run(cells: Sequence[Emulation], root: Path, logs: Path) -> None:
                 "environment": describe_machine(), "cells": [cell.model_dump(mode="json") for cell in of],
             }))  # fmt: skip
             _session(settings)
-
-
-def _check_memory(emulation: Emulation) -> None:
-    import psutil
-
-    size = sum(layer.size for layer in emulation.layers.layers)
-    needed = emulation.workers * (_HOST_BYTES + _VECTORS * 4 * size)
-    available = psutil.virtual_memory().available
-    if needed > available:
-        raise ConfigError(
-            f"{emulation.title}: the hosts need about {needed / 2**30:.1f} GiB of memory and "
-            f"{available / 2**30:.1f} are free; emulate fewer hosts with --workers"
-        )
 
 
 def _session(settings: Path) -> None:

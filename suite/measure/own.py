@@ -1,7 +1,6 @@
 """Layer times of a model that is not the suite's: `package.module:function` that returns a module and a batch."""
 
 import importlib
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,13 +16,7 @@ from suite.errors import ConfigError
 from suite.measure.layers import measure_layers
 from suite.world.worker import Memory
 
-_IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _SHAPE = "it must return (module, batch) or (module, batch, loss)"
-
-
-def is_import_path(text: str) -> bool:
-    """Whether the text has the form package.module:function and is no file."""
-    return _IMPORT_PATH.fullmatch(text) is not None and not Path(text).exists()
 
 
 def measure_own(

@@ -1,5 +1,6 @@
 """What times are predicted, emulated or advised for: a published model, a file of layer times, or a configuration."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from suite.errors import ConfigError
 from suite.plan import Layout
 from suite.speed.published import PublishedModel, published_models
 
+_IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 WORKERS = 16  # P where neither a configuration nor the user says otherwise: the paper's
 
 
@@ -115,6 +117,11 @@ def read_subject(text: str, overrides: Sequence[str] = ()) -> Subject:
     if _are_layers(values):
         return as_subject(text, values, overrides)
     return of_experiment(text, validate_config(apply_overrides(values, list(overrides))))
+
+
+def is_import_path(text: str) -> bool:
+    """Whether SUBJECT has the form package.module:function and is no file: a model of the user's own."""
+    return _IMPORT_PATH.fullmatch(text) is not None and not Path(text).exists()
 
 
 def lacks_times(text: str, overrides: Sequence[str] = ()) -> bool:

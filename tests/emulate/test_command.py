@@ -45,10 +45,9 @@ def test_without_tools_prediction_is_what_remains(monkeypatch, tmp_path):
     assert "`suite predict` needs none" in said and not (tmp_path / "out").exists()
 
 
-def test_hosts_that_do_not_fit_the_memory_are_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr("suite.emulate.session.why_not", lambda: None)
+def test_hosts_that_do_not_fit_the_memory_are_refused(tmp_path):
     said = refusal("LSTM-PTB", "--workers", "2000", "--out", str(tmp_path / "out"))
-    assert "of memory" in said and "emulate fewer hosts" in said
+    assert "of memory" in said and "emulate fewer" in said
 
 
 def test_a_dry_run_lists_the_cells():

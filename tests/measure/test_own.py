@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import ConfigError
-from suite.measure.own import is_import_path, measure_own
+from suite.measure.own import measure_own
 
 HEAD = """
 import torch
@@ -114,11 +114,3 @@ def test_what_cannot_be_imported_is_said(module):
         measure_own(path.replace("example", "exampel"), 0.5, 1)
     with pytest.raises(ConfigError, match="nowhere.at_all cannot be imported from here .ModuleNotFoundError"):
         measure_own("nowhere.at_all:example", 0.5, 1)
-
-
-def test_what_an_import_path_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert is_import_path("package.module:function") and is_import_path("m:f")
-    assert not is_import_path("ResNet-50") and not is_import_path("runs/costs.yaml") and not is_import_path("a:b:c")
-    (tmp_path / "odd:name").touch()
-    assert not is_import_path("odd:name")

@@ -8,7 +8,7 @@ import yaml
 
 from helpers import ROOT, tiny_settings
 from suite.errors import ConfigError
-from suite.speed.subject import lacks_times, read_subject
+from suite.speed.subject import is_import_path, lacks_times, read_subject
 
 LAYERS = {
     "forward": 0.01, "select_whole": 0.004, "source": "here",
@@ -104,6 +104,14 @@ def test_our_selection_takes_its_copies_in_the_devices_memory(layers_file):
     assert ours.layers.select == pytest.approx(2 * 8 * 25_557_032 / 440e9) and ours.layers.select_whole is None
     with pytest.raises(ConfigError, match="already hold our selection"):
         read_subject(str(layers_file)).with_our_selection(2.0)
+
+
+def test_what_an_import_path_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert is_import_path("package.module:function") and is_import_path("m:f")
+    assert not is_import_path("ResNet-50") and not is_import_path("runs/costs.yaml") and not is_import_path("a:b:c")
+    (tmp_path / "odd:name").touch()
+    assert not is_import_path("odd:name")
 
 
 def test_predicting_starts_without_torch():
