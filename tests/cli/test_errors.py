@@ -130,7 +130,7 @@ def test_lists(suite_command):
     assert "LSTM" in suite_command("list", "models").stdout or "lstm" in suite_command("list", "models").stdout
     result = suite_command("list", "methods")
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["dense", "lags", "slgs"]
-    assert len(suite_command("list", "claims", cwd=ROOT).stdout.splitlines()) == 14
+    assert len(suite_command("list", "claims", cwd=ROOT).stdout.splitlines()) == 16
 
 
 def test_doctor_approves_of_this_machine(suite_command):

@@ -6,9 +6,12 @@ import pytest
 import yaml
 
 from suite.claims import read_claims
+from suite.claims.model import TimeCheck
 from suite.config import validate_config
 from suite.config.profiles import find_cell, profile_cells
 from suite.errors import ConfigError
+from suite.speed.networks import read_networks
+from suite.speed.published import published_models
 from suite.train.trace import TRACED_ITERATION
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,11 +45,14 @@ def test_the_laptop_profile_is_the_main_job(at_root):
 def test_claims_name_experiments_and_methods_that_exist(at_root):
     cells = {(cell.experiment, cell.method) for cell in profile_cells("laptop")}
     claims = read_claims(ROOT / "replications" / "lags2019")
-    assert {c.id for c in claims} == {f"S{i}" for i in range(1, 10)} | {f"RQ{i}" for i in range(1, 6)}
+    assert {c.id for c in claims} == {f"S{i}" for i in range(1, 10)} | {f"RQ{i}" for i in range(1, 6)} | {"A1", "A2"}
     for claim in claims:
         assert claim.checks if "laptop" in claim.judged_by else claim.not_judged
         for check in claim.checks:
-            assert {(check.experiment, method) for method in (check.method, check.against) if method} <= cells
+            if isinstance(check, TimeCheck):
+                assert set(check.models) <= set(published_models()) and check.network in read_networks()
+            else:
+                assert {(check.experiment, method) for method in (check.method, check.against) if method} <= cells
 
 
 @pytest.mark.parametrize(
