@@ -9,12 +9,10 @@ import pandas as pd
 
 from suite.claims.measures import Tables, Values
 from suite.claims.model import TimeCheck
+from suite.speed.paper import PLANS
 from suite.speed.published import largest_gain
 from suite.timeline import Event, Timeline
 from suite.words import method_label, network_name
-
-# The plan of each method that the paper's methods run by, among all that are predicted.
-PLANS = {"dense": "dense, merged", "slgs": "SLGS", "lags": "LAGS, merged"}
 
 
 class Missing(Exception):
