@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from suite.cli.predict import measured_copies
 from suite.cli.train import SetOption
 
 
@@ -100,9 +101,11 @@ def emulate(
         if not cells:
             raise ConfigError(f"replications/*/emulations.yaml lists nothing for profile '{profile}'")
     else:
+        if selection is Selection.ours and copies is None:
+            copies = measured_copies()
         cells = _cells(
             models=subjects, networks=network, methods=method, workers=workers, iterations=iterations, stretch=stretch,
-            selection=selection, copies=copies or _measured_copies(selection), overrides=set_ or [],
+            selection=selection, copies=copies, overrides=set_ or [],
         )  # fmt: skip
         root = out or Path("results/emulated")
     missing = [cell for cell in cells if not is_done(root, cell)]
@@ -132,14 +135,6 @@ def _cells(overrides: list[str], **values: Any) -> list:
         return expand(EmulationSpec.model_validate(given), overrides)
     except ValidationError as error:
         raise ConfigError(sentence(error)) from error
-
-
-def _measured_copies(selection: Selection) -> float | None:
-    if selection is not Selection.ours:
-        return None
-    from suite.bench.select import RESNET50, bench_select
-
-    return bench_select(RESNET50, density=0.001, repeats=5)["fused_ratio_to_copy"]
 
 
 def _print(summaries: list[dict[str, Any]], root: Path) -> None:

@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 
 from suite.emulate.grid import Emulation
 from suite.record.atomic import write_json, write_text
-from suite.timeline import Event, Timeline
+from suite.timeline import Event, Timeline, common_hidden_share
 from suite.train.progress import on_terminal
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def _summary(emulation: Emulation, series: "Series", cell: "Cell") -> dict[str, 
     for event in series.events:
         hosts.setdefault(event["rank"], []).append(Event(*(event[key] for key in ("phase", "label", "start", "end"))))
     timelines = [Timeline(tuple(events)) for events in hosts.values()]
-    exchange = sum(timeline.exchange_total for timeline in timelines)
     return {
         "model": emulation.model,
         "method": emulation.method["name"],
@@ -78,7 +77,7 @@ def _summary(emulation: Emulation, series: "Series", cell: "Cell") -> dict[str, 
         "iteration_s": statistics.median(seconds),
         "predicted_s": cell.predicted.iteration,
         "bound_s": cell.bound,
-        "hidden_share": 1 - sum(timeline.exposed for timeline in timelines) / exchange if exchange else None,
+        "hidden_share": common_hidden_share(timelines),
         "cpu_busy": series.busy,
         "link_bytes": statistics.median(row["link_bytes"] for row in series.rows),
         "counted_bytes": statistics.median(row["counted_bytes"] for row in series.rows),

@@ -4,6 +4,6 @@
 """
 
 from suite.timeline.predict import Sending, predict
-from suite.timeline.timeline import Event, Timeline
+from suite.timeline.timeline import Event, Timeline, common_hidden_share
 
-__all__ = ["Event", "Sending", "Timeline", "predict"]
+__all__ = ["Event", "Sending", "Timeline", "common_hidden_share", "predict"]

@@ -1,6 +1,6 @@
 """Events of one iteration on one process, and how much of the exchange they hide."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _TOUCHING = 1e-9  # seconds between events that follow one another
@@ -68,6 +68,12 @@ class Timeline:
     def _spans(self, phase: str) -> list[tuple[float, float]]:
         """The phase's intervals, overlapping ones joined, in order."""
         return _joined((event.start, event.end) for event in self.events if event.phase == phase)
+
+
+def common_hidden_share(timelines: Sequence[Timeline]) -> float | None:
+    """The hidden share of all processes together; None where none of them exchanges anything."""
+    total = sum(timeline.exchange_total for timeline in timelines)
+    return 1 - sum(timeline.exposed for timeline in timelines) / total if total else None
 
 
 def _joined(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ import yaml
 from suite.plan import predict_plan
 from suite.record import RunFolder
 from suite.record.atomic import write_json, write_text
-from suite.timeline import Event, Timeline
+from suite.timeline import Event, Timeline, common_hidden_share
 from suite.train.exchange import GradientExchange
 from suite.world import World
 
@@ -30,8 +30,7 @@ def write_trace(folder: RunFolder, exchange: GradientExchange, world: World) -> 
         for events in everyone
     ]
     events = [{"rank": rank} | asdict(event) for rank, timeline in enumerate(timelines) for event in timeline.events]
-    total = sum(timeline.exchange_total for timeline in timelines)
-    hidden = 1 - sum(timeline.exposed for timeline in timelines) / total if world.processes > 1 and total else None
+    hidden = common_hidden_share(timelines) if world.processes > 1 else None
     found = {"iteration": TRACED_ITERATION, "unit": "seconds", "hidden_share": hidden, "events": events}
     method = exchange.method
     if method.costs is not None:
