@@ -31,6 +31,7 @@ class VGG16Config(Strict):
     kind: ClassVar[str] = "images"
     smallest_image: ClassVar[int] = 32
     name: Literal["vgg16"] = "vgg16"
+    width: PositiveInt = Field(64, description="channels of the first block, 64 as published; others are multiples of it")
 
 
 class ResNet50Config(Strict):
@@ -96,8 +97,43 @@ class PydocConfig(Strict):
     split_seed: NonNegativeInt = 0
 
 
+class Cifar10Config(Strict):
+    """CIFAR-10 (Krizhevsky 2009): 50,000 training and 10,000 test images of 32 x 32 pixels, 10 classes; see docs/data.md."""
+
+    kind: ClassVar[str] = "images"
+    image_size: ClassVar[int] = 32
+    name: Literal["cifar10"] = "cifar10"
+    augment: bool = Field(True, description="standard augmentation: 4 black pixels around, random crop, random mirroring")
+    max_train_samples: PositiveInt | None = Field(None, description="cut the training images to the first so many")
+
+
+class ImageNetConfig(Strict):
+    """ImageNet, or any tree train/CLASS/IMAGE and val/CLASS/IMAGE; images are decoded while training goes on."""
+
+    kind: ClassVar[str] = "images"
+    name: Literal["imagenet"] = "imagenet"
+    image_size: int = Field(224, ge=32, le=512, description="pixels a side after cropping; the authors' Inception-v4: 299")
+    augment: bool = Field(True, description="random crop of 8-100% of the area and random mirroring; else centre crop")
+    threads: PositiveInt = Field(4, description="of a process, that decode the next batches")
+
+
+class PtbConfig(Strict):
+    """Penn Treebank as prepared by Mikolov et al. 2010: 929,589 training tokens, 10,000 words; see docs/data.md."""
+
+    kind: ClassVar[str] = "text"
+    name: Literal["ptb"] = "ptb"
+    sequence_length: PositiveInt = Field(35, description="tokens a window: the length of truncated back-propagation")
+    max_train_tokens: PositiveInt | None = Field(None, description="cut the training text to this many tokens")
+    evaluate: Literal["valid", "test"] = Field("valid", description="text that is tested on; the source reports valid")
+    windows: Literal["streams", "shuffled"] = Field(
+        "streams",
+        description="streams: each window continues the one before; shuffled: windows in random order although hidden "
+        "state is carried from one to the next, a quirk of the authors' code",
+    )
+
+
 ModelConfig = ResNet20Config | VGG16Config | ResNet50Config | InceptionV4Config | LSTMConfig
-DataConfig = DigitsConfig | SyntheticConfig | PydocConfig
+DataConfig = DigitsConfig | SyntheticConfig | Cifar10Config | PydocConfig | PtbConfig
 
 
 class OptimizerConfig(Strict):
@@ -110,6 +146,11 @@ class OptimizerConfig(Strict):
     warmup_epochs: NonNegativeInt = Field(0, description="linear warm-up from lr / workers (the authors' schedule)")
     decay_epochs: tuple[PositiveInt, ...] = Field((), description="epochs (counted from 0) at whose start lr falls")
     decay_factor: float = Field(0.1, gt=0, lt=1)
+    decay_chain: bool = Field(
+        False,
+        description="read decay_epochs as a chain of comparisons in the order given, so that a stage after a later one "
+        "is never entered on its own: a quirk of the authors' code, whose schedule for PTB is (63, 60)",
+    )
 
 
 class WorldConfig(Strict):
@@ -143,6 +184,17 @@ class WorldConfig(Strict):
         return self
 
 
+class ComputeConfig(Strict):
+    """How forward and backward are computed; parameters, exchange and optimiser are float32 in any case."""
+
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="bfloat16: forward and backward under autocast; pays where the processor multiplies it"
+    )
+    channels_last: bool = Field(
+        False, description="images in memory as [B, H, W, channels]: convolutions are faster, results differ in rounding"
+    )
+
+
 class TrainConfig(Strict):
     """Length, batch and bookkeeping of a run."""
 
@@ -166,17 +218,46 @@ class AssumptionConfig(Strict):
     random_draw: bool = Field(True, description="also compare with one random-k draw, as the authors' code does")
 
 
+# What the authors' published code does otherwise than this suite by default: the defaults of `mode: as-published`.
+AS_PUBLISHED: dict[str, dict[str, Any]] = {
+    "train": {"batchnorm": "worker0"},
+    "optimizer": {"decay_chain": True},
+    "data": {"windows": "shuffled"},  # of a data set that has windows
+}
+
+
+def _is_named(model: type[Strict], values: Any) -> bool:
+    return isinstance(values, dict) and values.get("name") == model.model_fields["name"].default
+
+
 class ExperimentConfig(Strict):
     """One training run, complete: equal configurations give equal bits."""
 
+    mode: Literal["sound", "as-published"] = Field(
+        "sound", description="as-published: the quirks of the authors' code, each a setting of its own, become defaults"
+    )
     model: Annotated[ModelConfig, Field(discriminator="name")] = ResNet20Config()
     data: Annotated[DataConfig, Field(discriminator="name")] = DigitsConfig()
     method: Any = Field(description="name and settings of the method: `suite list methods`")
     optimizer: OptimizerConfig = OptimizerConfig()
     world: WorldConfig = WorldConfig()
+    compute: ComputeConfig = ComputeConfig()
     train: TrainConfig = TrainConfig()
     assumption: AssumptionConfig = AssumptionConfig()
     costs: Costs | None = Field(None, description="times of layers and network: what adaptive and merged plans need")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _quirks(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("mode") != "as-published":
+            return values
+        out = dict(values)
+        for section, quirks in AS_PUBLISHED.items():
+            given = out.get(section, {})
+            known = next((m for m in get_args(DataConfig) if _is_named(m, given)), None) if section == "data" else None
+            if section != "data" or (known is not None and quirks.keys() <= known.model_fields.keys()):
+                out[section] = quirks | given if isinstance(given, dict) else given
+        return out
 
     @field_validator("method", mode="plain")
     @classmethod

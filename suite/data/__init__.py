@@ -6,13 +6,21 @@
 from functools import lru_cache
 
 from suite.config.experiment import DataConfig, ExperimentConfig
+from suite.data.cifar10 import load_cifar10
 from suite.data.dataset import Dataset, ImageDataset, TextDataset
 from suite.data.digits import load_digits
+from suite.data.ptb import load_ptb
 from suite.data.pydoc import load_pydoc
 from suite.data.synthetic import load_synthetic
 from suite.errors import ConfigError
 
-_LOADERS = {"digits": load_digits, "synthetic": load_synthetic, "pydoc": load_pydoc}
+_LOADERS = {
+    "digits": load_digits,
+    "synthetic": load_synthetic,
+    "cifar10": load_cifar10,
+    "pydoc": load_pydoc,
+    "ptb": load_ptb,
+}
 
 
 def load_dataset(config: ExperimentConfig) -> Dataset:

@@ -1,6 +1,7 @@
 """The two shapes of data: independent images, and text in contiguous streams."""
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -46,13 +47,46 @@ def _hash(*tensors: torch.Tensor) -> str:
 
 
 @dataclass(frozen=True)
+class Augmentation:
+    """Black pixels around an image, a random crop of its own size, random mirroring (He et al. 2016, section 4.2)."""
+
+    padding: int
+
+    def draw(self, seed: int, epoch: int, worker: int, shape: tuple[int, int]) -> torch.Tensor:
+        """What happens to a worker's samples in `epoch`: row, column and mirroring int64 [3, *shape]."""
+        rng = np.random.default_rng([seed, epoch, worker, 0xA06])
+        most = 2 * self.padding
+        return torch.from_numpy(np.stack([rng.integers(high + 1, size=shape) for high in (most, most, 1)]))
+
+    def apply(self, images: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        """Crop and mirror images [B, channels, H, W] as drawn, int64 [3, B]."""
+        height, width = images.shape[2:]
+        padded = torch.nn.functional.pad(images, [self.padding] * 4)
+        top, left, mirrored = drawn[:, :, None].to(images.device)
+        rows = top + torch.arange(height, device=images.device)
+        columns = torch.arange(width, device=images.device).expand(len(images), width)
+        columns = left + torch.where(mirrored.bool(), width - 1 - columns, columns)
+        each = torch.arange(len(images), device=images.device)[:, None, None]
+        # Channels come last by this indexing and go back to their place as a view.
+        return padded.permute(0, 2, 3, 1)[each, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+@dataclass(frozen=True)
 class ImageDataset:
-    """Images float32 [n, channels, H, W] with labels int64 [n]."""
+    """Images [n, channels, H, W] with labels int64 [n], all in memory.
+
+    Attributes:
+        train, test: images float32 as the network takes them, or uint8 where `scale` is given.
+        scale: mean and deviation of the channels, float32 [channels, 1, 1], of values between 0 and 1.
+        augmentation: of training images.
+    """
 
     train: Batch
     test: Batch
     classes: int
     unit: str = "samples"
+    scale: tuple[torch.Tensor, torch.Tensor] | None = None
+    augmentation: Augmentation | None = None
 
     @property
     def channels(self) -> int:
@@ -74,7 +108,8 @@ class ImageDataset:
 
     def to(self, device: torch.device) -> "ImageDataset":
         train, test = (tuple(tensor.to(device) for tensor in part) for part in (self.train, self.test))
-        return replace(self, train=train, test=test)
+        scale = self.scale and tuple(tensor.to(device) for tensor in self.scale)
+        return replace(self, train=train, test=test, scale=scale)
 
     def epoch_order(self, seed: int, epoch: int, workers: int, batch: int) -> torch.Tensor:
         """Who takes what in `epoch`: sample numbers int64 [iterations, workers, batch], without repetition.
@@ -85,10 +120,53 @@ class ImageDataset:
         n = self.iterations(workers, batch)
         return torch.from_numpy(order[: n * workers * batch].reshape(n, workers, batch))
 
+    def epoch(self, seed: int, epoch: int, workers: int, batch: int, local: Iterable[int]) -> "ImageEpoch":
+        """The batches of the `local` workers in `epoch`."""
+        order = self.epoch_order(seed, epoch, workers, batch)
+        drawn = {}
+        if self.augmentation is not None:
+            shape = (len(order), batch)
+            drawn = {worker: self.augmentation.draw(seed, epoch, worker, shape) for worker in local}
+        return ImageEpoch(self, order, drawn)
+
+    def test_batches(self, size: int) -> Iterator[Batch]:
+        """The test images in order, `size` at a time."""
+        for images, labels in zip(*(part.split(size) for part in self.test), strict=True):
+            yield self.scaled(images), labels
+
+    def scaled(self, images: torch.Tensor) -> torch.Tensor:
+        """Stored images as the network takes them, float32."""
+        if self.scale is None:
+            return images
+        mean, std = self.scale
+        return images.float().mul_(1 / 255).sub_(mean).div_(std)
+
+
+@dataclass(frozen=True)
+class ImageEpoch:
+    """One epoch of an `ImageDataset`: who takes what, and how it is augmented."""
+
+    dataset: ImageDataset
+    order: torch.Tensor
+    drawn: dict[int, torch.Tensor]
+
+    def batch(self, worker: int, iteration: int) -> Batch:
+        """Images float32 [B, channels, H, W] and labels int64 [B]."""
+        images, labels = self.dataset.train
+        chosen = self.order[iteration, worker]
+        taken = images[chosen]
+        if self.dataset.augmentation is not None:
+            taken = self.dataset.augmentation.apply(taken, self.drawn[worker][:, iteration])
+        return self.dataset.scaled(taken), labels[chosen]
+
 
 @dataclass(frozen=True)
 class TextDataset:
-    """Token streams int64 [n] of training and test text."""
+    """Token streams int64 [n] of training and test text.
+
+    Attributes:
+        shuffled: windows are taken in random order, as the authors' code takes them.
+    """
 
     train: torch.Tensor
     test: torch.Tensor
@@ -96,6 +174,7 @@ class TextDataset:
     sequence_length: int
     unit: str = "tokens"
     channels: int = 0
+    shuffled: bool = False
 
     @property
     def classes(self) -> int:
@@ -125,3 +204,9 @@ class TextDataset:
         """
         length = self.train_size // (workers * batch)
         return self.train[: workers * batch * length].view(workers, batch, length)
+
+    def window_order(self, seed: int, epoch: int, iterations: int) -> np.ndarray:
+        """Numbers of the windows of each stream in the order in which they are read, int64 [iterations]."""
+        if not self.shuffled:
+            return np.arange(iterations)
+        return np.random.default_rng([seed, epoch]).permutation(iterations)

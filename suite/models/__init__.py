@@ -16,7 +16,7 @@ from suite.models.vgg16 import VGG16
 # From settings, channels of an image and classes (words of the vocabulary) to a network.
 _BUILDERS: dict[str, Callable[[ModelConfig, int, int], nn.Module]] = {
     "resnet20": lambda settings, channels, classes: ResNet20(channels, classes),
-    "vgg16": lambda settings, channels, classes: VGG16(channels, classes),
+    "vgg16": lambda settings, channels, classes: VGG16(channels, classes, settings.width),
     "resnet50": lambda settings, channels, classes: resnet50(channels, classes),
     "inception_v4": lambda settings, channels, classes: InceptionV4(channels, classes),
     "lstm": lambda settings, channels, classes: LSTMLanguageModel(classes, settings),

@@ -7,20 +7,21 @@ three wide linear layers, made for ImageNet, give way to a single one on the 512
 import torch
 from torch import nn
 
-# Channels of the convolutions of each block; a block ends with a 2 x 2 max-pooling.
-_BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
+# Channels of the convolutions of each block over `width`; a block ends with a 2 x 2 max-pooling.
+_BLOCKS = ((1, 1), (2, 2), (4, 4, 4), (8, 8, 8), (8, 8, 8))
 
 
 class VGG16(nn.Module):
     """Images [B, channels, H, W] in, H and W at least 32; logits [B, classes] out."""
 
-    def __init__(self, channels: int, classes: int):
+    def __init__(self, channels: int, classes: int, width: int = 64):
         super().__init__()
         layers: list[nn.Module] = []
         for block in _BLOCKS:
-            for width in block:
-                layers += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
-                channels = width
+            for multiple in block:
+                out = multiple * width
+                layers += [nn.Conv2d(channels, out, 3, padding=1), nn.BatchNorm2d(out), nn.ReLU(inplace=True)]
+                channels = out
             layers.append(nn.MaxPool2d(2))
         self.features = nn.Sequential(*layers)
         self.fc = nn.Linear(channels, classes)

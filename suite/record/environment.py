@@ -34,7 +34,7 @@ def describe_environment(config: ExperimentConfig, threads: int, device: str) ->
         "controller": config.world.controller if config.world.transport == "horovod" else None,
         "processes": config.world.processes,
         "workers": config.world.workers,
-        "seeds": {"train": config.train.seed, "split": config.data.split_seed},
+        "seeds": {"train": config.train.seed, "split": getattr(config.data, "split_seed", None)},
     }
 
 

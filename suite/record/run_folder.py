@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from suite.config import ExperimentConfig
+from suite.config import ExperimentConfig, validate_config
 from suite.config.values import read_yaml
 from suite.errors import ConfigError, SuiteError
 from suite.record.atomic import write_text
@@ -76,7 +76,7 @@ class RunFolder:
                 f"another process is training in {self.path}; wait for it or choose another --out"
             ) from error
         if self.config.exists():
-            changed = differences(read_yaml(self.config), config.to_dict())
+            changed = differences(_resolved(read_yaml(self.config)), config.to_dict())
             blocking = {key: pair for key, pair in changed.items() if _blocks(key, *pair)}
             if blocking and not restart_if_changed:
                 key, (old, new) = next(iter(blocking.items()))
@@ -103,6 +103,14 @@ class RunFolder:
                 shutil.rmtree(path)
             elif path.name != ".lock":
                 path.unlink()
+
+
+def _resolved(stored: dict[str, Any]) -> dict[str, Any]:
+    """A stored configuration with the settings that have been invented since: their defaults are what it ran with."""
+    try:
+        return validate_config(stored).to_dict()
+    except ConfigError:
+        return stored  # of a version too different to be read; every difference counts
 
 
 def _blocks(key: str, old: Any, new: Any) -> bool:

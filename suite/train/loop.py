@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -25,6 +26,7 @@ from suite.record.recorder import Recorder
 from suite.record.summary import summarise
 from suite.train.checkpoint import load_checkpoint, load_workers, save_checkpoint
 from suite.train.exchange import GradientExchange, Outcome
+from suite.train.memory import keep_freed_memory
 from suite.train.optimizer import FlatSGD
 from suite.train.progress import TrainingProgress
 from suite.train.schedule import learning_rate
@@ -62,6 +64,9 @@ class Trainer:
         self.per_epoch = dataset.iterations(world.size, config.train.batch_size)
         length = config.train.epochs * self.per_epoch
         self.total = min(length, config.train.max_iterations or length)
+        self.autocast = partial(
+            torch.autocast, world.device.type, torch.bfloat16, enabled=config.compute.precision == "bfloat16"
+        )
         self.iteration = 0
         self.train_seconds = 0.0
         self.epoch_loss = 0.0
@@ -155,7 +160,7 @@ class Trainer:
         """Forward and backward of one local worker's batch; the exchange takes the gradients as they appear."""
         worker, clock = self.workers[position], self.clock
         with worker.computing() as model:
-            with clock.phase("compute", traced_as="forward"):
+            with clock.phase("compute", traced_as="forward"), self.autocast():
                 loss = self.task.loss(model, worker, number)
             with self.exchange.receiving(position):
                 loss.backward()
@@ -185,7 +190,7 @@ class Trainer:
             return
         model = self.flat.model
         model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), self.autocast():
             scores = self.task.evaluate(model)
         model.train()
         mean_loss = self.epoch_loss / (self.iteration - epoch * self.per_epoch)
@@ -276,5 +281,6 @@ class Trainer:
 def train(config: ExperimentConfig, path: Path, world: World) -> None:
     """Run `config` in the folder `path`, which the caller has claimed."""
     torch.set_num_threads(config.world.threads)
+    keep_freed_memory()
     dataset = load_dataset(config).to(world.device)
     Trainer(config, RunFolder(path), world, dataset).run()

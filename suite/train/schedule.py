@@ -15,4 +15,7 @@ def learning_rate(config: OptimizerConfig, workers: int, epoch: int, iteration: 
     position = epoch + iteration / iterations
     if position < config.warmup_epochs:
         return config.lr * (1 + (workers - 1) * position / config.warmup_epochs) / workers
-    return config.lr * config.decay_factor ** sum(epoch >= decay for decay in config.decay_epochs)
+    passed = [epoch >= decay for decay in config.decay_epochs]
+    if config.decay_chain and False in passed:
+        passed = passed[: passed.index(False)]  # the chain stops at the first boundary still ahead
+    return config.lr * config.decay_factor ** sum(passed)

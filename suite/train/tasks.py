@@ -12,6 +12,9 @@ from suite.data import Dataset, ImageDataset
 from suite.world import Worker
 
 
+_EVALUATION_IMAGES = 256  # at a time
+
+
 class Task(Protocol):
     """A kind of problem.
 
@@ -44,20 +47,23 @@ class Classification(Task):
     def __init__(self, dataset: ImageDataset, config: ExperimentConfig):
         self.dataset, self.seed = dataset, config.train.seed
         self.shape = (config.world.workers, config.train.batch_size)
+        self.layout = torch.channels_last if config.compute.channels_last else torch.contiguous_format
 
     def start_epoch(self, epoch: int, workers: list[Worker]) -> None:
-        self.order = self.dataset.epoch_order(self.seed, epoch, *self.shape)
+        self.epoch = self.dataset.epoch(self.seed, epoch, *self.shape, [worker.index for worker in workers])
 
     def loss(self, model: nn.Module, worker: Worker, iteration: int) -> torch.Tensor:
-        images, labels = self.dataset.train
-        chosen = self.order[iteration, worker.index]
-        return F.cross_entropy(model(images[chosen]), labels[chosen])
+        images, labels = self.epoch.batch(worker.index, iteration)
+        return F.cross_entropy(model(images.contiguous(memory_format=self.layout)), labels)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
-        images, labels = self.dataset.test
-        logits = torch.cat([model(part) for part in images.split(256)])
-        correct = (logits.argmax(dim=1) == labels).double().mean()
-        return {"test_loss": float(F.cross_entropy(logits, labels)), self.metric: float(correct)}
+        total, correct, seen = 0.0, 0, 0
+        for images, labels in self.dataset.test_batches(_EVALUATION_IMAGES):
+            logits = model(images.contiguous(memory_format=self.layout)).float()
+            total += float(F.cross_entropy(logits, labels, reduction="sum"))
+            correct += int((logits.argmax(dim=1) == labels).sum())
+            seen += len(labels)
+        return {"test_loss": total / seen, self.metric: correct / seen}
 
 
 class LanguageModel(Task):
@@ -67,14 +73,16 @@ class LanguageModel(Task):
     _EVALUATION_STREAMS = 16
 
     def __init__(self, dataset, config: ExperimentConfig):
-        self.dataset = dataset
+        self.dataset, self.seed = dataset, config.train.seed
+        self.iterations = dataset.iterations(config.world.workers, config.train.batch_size)
         self.streams = dataset.streams(config.world.workers, config.train.batch_size)
 
     def start_epoch(self, epoch: int, workers: list[Worker]) -> None:
         """Hidden states belong to the text before; at an epoch's first window there is none. See `loss`."""
+        self.order = self.dataset.window_order(self.seed, epoch, self.iterations)
 
     def loss(self, model: nn.Module, worker: Worker, iteration: int) -> torch.Tensor:
-        start = iteration * self.dataset.sequence_length
+        start = int(self.order[iteration]) * self.dataset.sequence_length
         window = self.streams[worker.index, :, start : start + self.dataset.sequence_length + 1]
         logits, hidden = model(window[:, :-1], worker.hidden if iteration else None)
         worker.hidden = tuple(h.detach() for h in hidden)
