@@ -3,6 +3,8 @@ PYTHON ?= python3
 PROFILE ?= laptop
 CORES ?= $(shell nproc)
 PORT ?= 5000
+# Folder with CIFAR-10, Penn Treebank or ImageNet (docs/data.md); without it SUITE_DATA counts.
+DATA_ROOT ?=
 
 SHELL := /bin/bash
 BIN := $(CURDIR)/.venv/bin
@@ -13,14 +15,14 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 RESULTS = results/$(PROFILE)
 REPORT = $(RESULTS)/report.html
-SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) --
+SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) $(if $(DATA_ROOT),data_root='$(DATA_ROOT)') --
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test replicate report reference ui lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@echo 'Variables: PROFILE=$(PROFILE) CORES=$(CORES) PORT=$(PORT) PYTHON=$(PYTHON)'
+	@echo 'Variables: PROFILE=$(PROFILE) DATA_ROOT=$(DATA_ROOT) CORES=$(CORES) PORT=$(PORT) PYTHON=$(PYTHON)'
 
 setup: ## Install the suite, its pinned packages and Horovod into .venv
 	@$(PYTHON) cluster/setup.py

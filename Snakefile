@@ -3,6 +3,8 @@
 #
 #   snakemake --cores 2                           the laptop profile
 #   snakemake --cores 2 --config profile=smoke    every rule once, tiny
+#   snakemake --cores 2 --config profile=cifar-cpu data_root=DIR    on the data in DIR; see docs/data.md
+import os
 import sys
 from pathlib import Path
 
@@ -15,15 +17,32 @@ from suite.emulate.grid import emulations
 from suite.errors import SuiteError
 
 PROFILE = config.get("profile", "laptop")
+DATA_ROOT = str(config.get("data_root", ""))
 RESULTS = f"results/{PROFILE}"
+
+# Jobs inherit it, as all of the environment.
+if DATA_ROOT:
+    os.environ["SUITE_DATA"] = str(Path(DATA_ROOT).absolute())
 
 # Jobs run the Python that runs this file, also where its environment has not been activated.
 shell.prefix(f'set -euo pipefail; export PATH="{Path(sys.executable).parent}:$PATH"; ')
 
 try:
     CELLS = {cell.folder: cell for cell in profile_cells(PROFILE)}
-    for cell in CELLS.values():
-        validate_config(cell.config)  # a mistake in the last cell should not wait for the first one to be trained
+    # A mistake in the last cell should not wait for the first one to be trained, and so with data that are missing.
+    SETTINGS = {folder: validate_config(cell.config) for folder, cell in CELLS.items()}
+    WANTED = {
+        settings.data.name
+        for folder, settings in SETTINGS.items()
+        if getattr(settings.data, "on_disk", False) and not Path(f"{RESULTS}/runs/{folder}/summary.json").exists()
+    }
+    if WANTED or DATA_ROOT:
+        from suite.data import find_data
+        from suite.data.files import data_root
+
+        data_root()
+        for name in sorted(WANTED):
+            find_data(name)
     EMULATIONS = emulations(PROFILE)
 except SuiteError as error:
     raise WorkflowError(str(error))
@@ -40,3 +59,4 @@ rule all:
     input:
         report=f"{RESULTS}/report.html",
         tracked=f"{RESULTS}/.tracked",
+        drift=rules.drift.output,

@@ -11,9 +11,12 @@ import pandas as pd
 
 # What the figures read of each table; further columns are welcome and ignored. Cells of a number column may be empty.
 _TEXT = {
-    "runs": "experiment title method method_name label model dataset transport metric error_feedback",
+    "runs": "experiment title method method_name label task transport metric error_feedback lr_placement adaptive "
+    "precision channels_last",
     "epochs": "experiment title method method_name label metric",
+    "losses": "experiment method label",
     "assumption": "experiment method label segment",
+    "delta_by_kind": "experiment method label kind k_is_one",
     "assumption_iterations": "experiment method label segment",
     "phases": "experiment method label transport phase",
     "timeline": "experiment method label kind phase event",
@@ -22,11 +25,15 @@ _TEXT = {
     "iteration_times": "model method network",
     "emulated": "emulated_in model method network selection",
     "emulated_timeline": "emulated_in model method network selection kind phase event",
+    "run_times": "experiment method network source",
 }
 _NUMBERS = {
-    "runs": "seed workers processes density final iterations bytes_sent hidden_share",
-    "epochs": "seed density epoch train_loss value bytes_sent",
+    "runs": "seed workers processes density ratio_cap final iterations bytes_sent hidden_share",
+    "epochs": "seed density epoch iteration train_loss value bytes_sent",
+    "losses": "seed iteration epoch lr loss",
     "assumption": "seed points delta_max above_one",
+    "delta_by_kind": "seed segments smallest_d largest_d points above_one delta_q05 delta_q25 delta_median delta_q75 "
+    "delta_q95 delta_max opposed overshoot short",
     "assumption_iterations": "seed iteration position d k delta norm_ratio",
     "phases": "seed workers processes median_s",
     "timeline": "seed rank start end",
@@ -35,9 +42,11 @@ _NUMBERS = {
     "iteration_times": "workers published_s predicted_s emulated_s bound_s",
     "emulated": "workers predicted_s iteration_s",
     "emulated_timeline": "workers start end",
+    "run_times": "workers iteration_s",
 }
-# Two runs may share an axis when they trained the same model on the same data for the same time.
-TASK = ["model", "dataset", "metric", "workers", "iterations"]
+_FLAGS = {"error_feedback", "adaptive", "k_is_one"}
+# A profile may do without these.
+_OPTIONAL = ("run_times",)
 
 
 class TableError(Exception):
@@ -50,7 +59,9 @@ class Tables:
 
     runs: pd.DataFrame
     epochs: pd.DataFrame
+    losses: pd.DataFrame
     assumption: pd.DataFrame
+    delta_by_kind: pd.DataFrame
     assumption_iterations: pd.DataFrame
     phases: pd.DataFrame
     timeline: pd.DataFrame
@@ -59,6 +70,7 @@ class Tables:
     iteration_times: pd.DataFrame
     emulated: pd.DataFrame
     emulated_timeline: pd.DataFrame
+    run_times: pd.DataFrame
 
     @classmethod
     def read(cls, results: Path) -> "Tables":
@@ -75,17 +87,18 @@ class Tables:
     def comparisons(self) -> list[str]:
         """Experiments that set methods side by side: at least two methods, each run in one way only.
 
-        That leaves out sweeps, ablations and runs whose test metric means nothing. Where some of them have several
-        seeds, those with one seed are left out as well: they were made for another purpose, such as timing.
+        That leaves out sweeps, ablations and runs whose test metric means nothing. Where a task was run with several
+        seeds, further experiments of it with one seed are left out as well: they were made for another purpose, such as
+        timing.
         """
         ablations = set(self.runs.experiment[self.ablated])
-        seeds = {
-            name: of.seed.nunique()
+        found = {
+            name: of
             for name, of in self._scored.groupby("experiment", sort=False)
             if of.method_name.nunique() == of.method.nunique() >= 2 and name not in ablations
         }
-        several = [name for name, count in seeds.items() if count >= 2]
-        return several or list(seeds)
+        several = {task for of in found.values() if of.seed.nunique() >= 2 for task in of.task}
+        return [name for name, of in found.items() if of.seed.nunique() >= 2 or not several & set(of.task)]
 
     def title(self, experiment: str) -> str:
         """What people call the experiment."""
@@ -100,10 +113,19 @@ class Tables:
     def distinct_runs(self) -> pd.DataFrame:
         """Runs with a test metric, without repetitions: one a task, method, density, use of the residual and seed.
 
-        The same cell on more processes gives the same result and must not count as another seed.
+        A task is everything but the method (see suite.record.aggregate), so runs of one may share an axis. The same
+        cell on more processes gives the same result and must not count as another seed. Left out are variants with
+        figures of their own: adaptive ratios, and the learning rate inside of the accumulation.
         """
-        runs = self._scored.assign(ablated=self.ablated)
-        return runs.drop_duplicates([*TASK, "method_name", "density", "ablated", "seed"])
+        runs = self.runs.assign(ablated=self.ablated)
+        runs = runs[runs.final.notna() & ~runs.adaptive & (runs.lr_placement == "outside")]
+        return runs.drop_duplicates(["task", "method_name", "density", "ablated", "seed"])
+
+    @cached_property
+    def numerics(self) -> list[str]:
+        """Experiments whose methods differ in how the processor computes: number format or memory layout."""
+        groups = self._scored.groupby("experiment", sort=False)[["precision", "channels_last"]].nunique()
+        return list(groups.index[(groups > 1).any(axis=1)])
 
     @property
     def _scored(self) -> pd.DataFrame:
@@ -116,6 +138,8 @@ def _read(path: Path, name: str) -> pd.DataFrame:
     try:
         table = pd.read_csv(path, dtype={column: str for column in text})
     except FileNotFoundError as error:
+        if name in _OPTIONAL:
+            return pd.DataFrame(columns=[*text, *numbers])
         raise TableError(f"there is no table {path}; make it with `snakemake {path}`") from error
     except (ValueError, UnicodeDecodeError) as error:  # pandas' parser errors are ValueErrors
         reason = " ".join(str(error).split())
@@ -128,6 +152,6 @@ def _read(path: Path, name: str) -> pd.DataFrame:
             table[column] = pd.to_numeric(table[column])
         except ValueError as error:
             raise TableError(f"{path} has text in its number column {column}; delete it and make it again") from error
-    if "error_feedback" in table:
-        table["error_feedback"] = table["error_feedback"] == "True"
+    for column in _FLAGS & set(table.columns):
+        table[column] = table[column] == "True"
     return table

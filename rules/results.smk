@@ -8,7 +8,9 @@ rule aggregate:
     output:
         expand(
             f"{RESULTS}/tables/{{table}}.csv",
-            table=["runs", "epochs", "phases", "timeline", "assumption", "assumption_iterations"],
+            table=[
+                "runs", "epochs", "losses", "phases", "timeline", "assumption", "delta_by_kind", "assumption_iterations"
+            ],
         ),
     log:
         f"{RESULTS}/logs/aggregate.log",
@@ -33,6 +35,22 @@ rule track:
         "../environment.yml"
     shell:
         "python -m suite track {params.profile} > {log} 2>&1"
+
+
+rule drift:
+    input:
+        rules.aggregate.output,
+        kept=glob(f"results/reference/{PROFILE}/runs/*/*/*/summary.json"),
+    output:
+        f"{RESULTS}/tables/drift.csv",
+    log:
+        f"{RESULTS}/logs/drift.log",
+    params:
+        profile=PROFILE,
+    conda:
+        "../environment.yml"
+    shell:
+        "python -m suite drift {params.profile} > {log} 2>&1"
 
 
 rule figures:

@@ -45,7 +45,7 @@ rule times:
     output:
         expand(
             f"{RESULTS}/tables/{{table}}.csv",
-            table=["predicted", "crossings", "iteration_times", "emulated", "emulated_timeline"],
+            table=["predicted", "crossings", "iteration_times", "emulated", "emulated_timeline", "run_times"],
         ),
     log:
         f"{RESULTS}/logs/times.log",

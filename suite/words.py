@@ -34,16 +34,23 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def p_text(p: float) -> str:
+    """A p value after its letter: '= 0.012', '< 0.001'."""
+    return "< 0.001" if p < 0.001 else f"= {p:.2g}"
+
+
 def metric_name(metric: str) -> str:
     """'test_accuracy' as 'test accuracy'."""
     return metric.replace("_", " ")
 
 
 def metric_value(metric: str, value: float) -> str:
-    """A test metric with its unit: an accuracy in percent, a perplexity as it is; a dash for none."""
+    """A test metric with its unit: an accuracy in percent, a perplexity as it is, a norm briefly; a dash for none."""
     if math.isnan(value):
         return "–"
-    return f"{100 * value:.2f}%" if metric.endswith("accuracy") else f"{value:.2f}"
+    if metric.endswith("accuracy"):
+        return f"{100 * value:.2f}%"
+    return f"{value:.2f}" if metric.endswith("perplexity") else f"{value:.3g}"
 
 
 def placement(workers: int, processes: int, transport: str) -> str:

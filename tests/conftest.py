@@ -10,8 +10,15 @@ import pytest
 import torch
 import yaml
 
+from hypothesis import settings
+
 from helpers import tiny_settings
 from suite.config import ExperimentConfig, validate_config
+
+
+# How long an example takes depends on what else the machine does; times are for benchmarks.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)

@@ -15,12 +15,13 @@ MISSING = "no experiment of this profile runs two or more methods side by side"
 
 def draw(tables: Tables) -> Figure | None:
     """One row an experiment: training loss at the left, test metric at the right; mean and min-max over seeds."""
-    if not tables.comparisons:
+    experiments = _experiments(tables)
+    if not experiments:
         return None
-    figure = new_figure(TITLE, 0.4 + 2.8 * len(tables.comparisons))
-    look_of = looks(tables.runs.method_name)
+    figure = new_figure(TITLE, 0.4 + 2.8 * len(experiments))
+    look_of = looks([*tables.runs.method_name, *tables.runs.method[tables.runs.experiment.isin(tables.numerics)]])
     for row, (experiment, band) in enumerate(
-        zip(tables.comparisons, figure.subfigures(len(tables.comparisons), 1, squeeze=False).flat, strict=True)
+        zip(experiments, figure.subfigures(len(experiments), 1, squeeze=False).flat, strict=True)
     ):
         epochs = tables.epochs[tables.epochs.experiment == experiment]
         shown = metric(epochs.metric.iloc[0])
@@ -28,6 +29,8 @@ def draw(tables: Tables) -> Figure | None:
             value=epochs.value * shown.scale,
             series=[series_text(label, density) for label, density in zip(epochs.label, epochs.density, strict=True)],
         )
+        if experiment in tables.numerics:  # one method throughout: what differs is in the names of its runs
+            epochs = epochs.assign(series=epochs.method, method_name=epochs.method)
         names = epochs.drop_duplicates("series").set_index("series").method_name
         marks = {series: look_of[name] for series, name in names.items()}
         # About eight markers a curve, the last of them on its end.
@@ -53,7 +56,7 @@ def draw(tables: Tables) -> Figure | None:
                 markevery=(last % step, step),
                 markeredgewidth=0,
             )
-            axes.set(xlabel="Epoch" if row == len(tables.comparisons) - 1 else "", ylabel=text)
+            axes.set(xlabel="Epoch" if row == len(experiments) - 1 else "", ylabel=text)
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             if column == "train_loss":
                 handles, names = axes.get_legend_handles_labels()
@@ -64,12 +67,16 @@ def draw(tables: Tables) -> Figure | None:
     return figure
 
 
+def _experiments(tables: Tables) -> list[str]:
+    return [*tables.comparisons, *(name for name in tables.numerics if name not in tables.comparisons)]
+
+
 def _caption(tables: Tables) -> str:
     ends = []
-    for experiment in tables.comparisons:
+    for experiment in _experiments(tables):
         runs = tables.runs[tables.runs.experiment == experiment]
         shown = metric(runs.metric.iloc[0])
-        means = runs.groupby("label", sort=False).final.mean()
+        means = runs.groupby("method" if experiment in tables.numerics else "label", sort=False).final.mean()
         values = listing(f"{label} {shown.text(value)}" for label, value in means.items())
         ends.append(
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): mean final "

@@ -8,10 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from plots.layers import ORDER as KINDS
-from plots.layers import layer_kinds
 from plots.style import line_style, looks, new_figure
 from plots.tables import Tables
+from suite.record.kinds import KINDS, layer_kinds
 from suite.words import plural
 
 ORDER = 30

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from plots.style import legend_below, line_style, looks, metric, panels
-from plots.tables import TASK, Tables
+from plots.tables import Tables
 from suite.words import listing, plural
 
 ORDER = 50
@@ -47,7 +47,7 @@ def _sweeps(tables: Tables) -> dict[str, pd.DataFrame]:
     The main runs of the same task join in at their own density, and bring dense with them.
     """
     found = {}
-    for _, of in tables.distinct_runs[~tables.distinct_runs.ablated].groupby(TASK, sort=False):
+    for _, of in tables.distinct_runs[~tables.distinct_runs.ablated].groupby("task", sort=False):
         densities = of.groupby(["experiment", "method_name"]).density.nunique()
         if densities.max() >= 2:
             experiment = densities.idxmax()[0]

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from plots.style import legend_below, looks, metric, panels, series_text
-from plots.tables import TASK, Tables
+from plots.tables import Tables
 from suite.words import plural
 
 ORDER = 60
@@ -75,7 +75,7 @@ def draw(tables: Tables) -> Figure | None:
 def _tasks(tables: Tables) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
     """By title of the ablation: sparse runs of every method and density that was also run without, and dense runs."""
     found = {}
-    for _, of in tables.distinct_runs.groupby(TASK, sort=False):
+    for _, of in tables.distinct_runs.groupby("task", sort=False):
         sparse, dense = of[of.density.notna()], of[of.method_name == "dense"]
         without = sparse[sparse.ablated]
         if len(without):

@@ -40,12 +40,11 @@ def bench_step(config: ExperimentConfig, iterations: int, rounds: int) -> dict[s
     Returns:
         median milliseconds by case, of the whole and by phase, and how many times as fast as the faster dense each is.
     """
-    cases = {name: _case(config, iterations, *case) for name, case in CASES.items()}
-    rows: dict[str, list[dict[str, float]]] = {name: [] for name in cases}
+    rows: dict[str, list[dict[str, float]]] = {name: [] for name in CASES}
     with tempfile.TemporaryDirectory(prefix="suite-bench-") as folder:
         for number in range(rounds):
-            for name, values in cases.items():
-                rows[name] += _train(values, Path(folder) / f"{number}" / name.replace(" ", "-"))
+            for name, case in CASES.items():
+                rows[name] += train_rows(config, iterations, *case, Path(folder) / f"{number}-{name.replace(' ', '-')}")
     phases = [column for column in rows["dense"][0] if column.endswith("_s")]
     middle = {
         name: {phase: 1e3 * statistics.median(row[phase] for row in found) for phase in phases}
@@ -67,8 +66,29 @@ def bench_step(config: ExperimentConfig, iterations: int, rounds: int) -> dict[s
     }
 
 
+def train_rows(
+    config: ExperimentConfig, iterations: int, method: str, overlap: bool, folder: Path
+) -> list[dict[str, float]]:
+    """Rows of `iterations` recorded iterations of a run of `suite train`, those that settle it left out.
+
+    Args:
+        config: settings of its method that `method` knows are that method's too; the assumption is not measured.
+        iterations: that count.
+        method: its name.
+        overlap: whether messages go out during back-propagation.
+        folder: to train in.
+    """
+    path, out = folder / "config.yaml", folder / "run"
+    write_text(path, yaml.safe_dump(_case(config, iterations, method, overlap)))
+    command = [sys.executable, "-m", "suite", "train", str(path), "--out", str(out)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise SuiteError(f"a run of the benchmark failed: {done.stderr.strip() or done.returncode}")
+    return pq.read_table(out / "iterations.parquet").to_pylist()[SKIPPED:]
+
+
 def _case(config: ExperimentConfig, iterations: int, method: str, overlap: bool) -> dict[str, Any]:
-    """Plain values of one case's runs."""
+    """Plain values of a run with another method."""
     values = config.to_dict()
     known = METHODS[method].Settings.model_fields
     values["method"] = {key: value for key, value in values["method"].items() if key in known} | {"name": method}
@@ -77,14 +97,3 @@ def _case(config: ExperimentConfig, iterations: int, method: str, overlap: bool)
     # An epoch has at least one iteration.
     values["train"] |= {key: iterations + SKIPPED for key in ("epochs", "max_iterations", "checkpoint_every")}
     return values
-
-
-def _train(values: dict[str, Any], folder: Path) -> list[dict[str, float]]:
-    """Rows of the recorded iterations of a run, without the first ones."""
-    config, out = folder / "config.yaml", folder / "run"
-    write_text(config, yaml.safe_dump(values))
-    command = [sys.executable, "-m", "suite", "train", str(config), "--out", str(out)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        raise SuiteError(f"a run of the benchmark failed: {done.stderr.strip() or done.returncode}")
-    return pq.read_table(out / "iterations.parquet").to_pylist()[SKIPPED:]

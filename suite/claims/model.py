@@ -3,7 +3,16 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PositiveInt, Tag, ValidationError, model_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from suite.config.profiles import replication_folders
 from suite.config.strict import Strict
@@ -21,7 +30,11 @@ class Bounds(Strict):
     high: float | None = None
     scale: float = Field(1.0, description="factor from the measure's unit to `unit`")
     unit: str = ""
-    beside: bool = Field(False, description="stands beside the deciding checks: on another network than the source's")
+    beside: bool = Field(
+        False,
+        description="stands beside the deciding checks: on another network than the source's, or of too few runs",
+    )
+    profiles: tuple[str, ...] = Field((), description="profiles it is for; empty: all that judge the claim")
 
     @model_validator(mode="after")
     def _bounded(self) -> "Bounds":
@@ -39,10 +52,16 @@ class Bounds(Strict):
 class RunCheck(Bounds):
     """One number from the profile's training runs; one value a seed."""
 
-    measure: Literal["difference", "ratio", "delta_share", "hidden_share"] = Field(
+    measure: Literal[
+        "difference", "ratio", "delta_share", "hidden_share", "time_to_goal", "iteration_ratio", "rate"
+    ] = Field(
         description="difference or ratio of the final metric of `method` and `against`, paired by seed; delta_share: "
         "share of the delta values of `method` that are at most 1; hidden_share: share of the traced iteration's "
-        "exchange, all processes together, that back-propagation covers"
+        "exchange, all processes together, that back-propagation covers; time_to_goal: time that `against` trains "
+        "until its test metric is as good as the goal over that of `method`, iterations counted by seed and taken to "
+        "last what is predicted on `network`; iteration_ratio: predicted time of an iteration of `method` over that of "
+        "`against` on `network`, a single value; rate: slope of log(mean squared norm of the full gradient) over "
+        "log(iterations) of the runs METHOD-ITERATIONS, less that of `against` where it is given"
     )
     experiment: str
     method: str
@@ -50,22 +69,50 @@ class RunCheck(Bounds):
     by: Literal["iteration", "epoch"] = Field(
         "iteration", description="delta_share: single values, or means over an epoch"
     )
+    equivalence: PositiveFloat | None = Field(
+        None,
+        description="difference: test beside whether it lies within this of zero on both sides, in `unit`; the bounds "
+        "decide",
+    )
+    network: str | None = Field(None, description="time_to_goal, iteration_ratio: its name in the table of run times")
+    goal: str = Field("dense", description="time_to_goal: the method whose final metric, by seed, sets the goal")
+    tolerance: NonNegativeFloat | None = Field(
+        None,
+        description="time_to_goal: what the goal is short of that metric, an accuracy by this many points over 100, a "
+        "perplexity by this share",
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> "RunCheck":
-        if self.measure in ("difference", "ratio") and self.against is None:
+        timed = self.measure in ("time_to_goal", "iteration_ratio")
+        if (timed or self.measure in ("difference", "ratio")) and self.against is None:
             raise ValueError(f"check '{self.name}' compares two methods and needs 'against'")
+        for name, wanted in (
+            ("network", timed),
+            ("tolerance", self.measure == "time_to_goal"),
+            ("equivalence", None if self.measure == "difference" else False),
+        ):
+            if wanted is not None and (getattr(self, name) is not None) != wanted:
+                raise ValueError(
+                    f"check '{self.name}' measures {self.measure}, which {'needs' if wanted else 'has no use for'} "
+                    f"'{name}'"
+                )
         return self
 
     @property
     def evidence(self) -> str:
         """Where its values come from."""
-        return "runs"
+        return "predicted" if self.measure == "iteration_ratio" else "runs"
 
     @property
     def title(self) -> str:
         """What it is called in tables."""
-        return self.name
+        return f"{self.name}, {network_name(self.network)}" if self.network else self.name
+
+    @property
+    def neutral(self) -> float | None:
+        """The value, in `unit`, of two methods that do not differ; None where nothing is compared."""
+        return {"difference": 0.0, "ratio": self.scale, "time_to_goal": self.scale}.get(self.measure)
 
 
 class TimeCheck(Bounds):
@@ -118,9 +165,22 @@ class Claim(Strict):
 
     @model_validator(mode="after")
     def _decided(self) -> "Claim":
-        if self.checks and all(check.beside for check in self.checks):
-            raise ValueError(f"every check of claim '{self.id}' stands beside; at least one has to decide")
+        for check in self.checks:
+            if check.profiles and not set(check.profiles) & set(self.judged_by):
+                raise ValueError(
+                    f"check '{check.name}' is for profiles that do not judge claim '{self.id}' "
+                    f"({', '.join(check.profiles)}); add one of them to judged_by"
+                )
+        for profile in self.judged_by if self.checks else ():
+            if all(check.beside for check in self.checks_for(profile)):
+                raise ValueError(
+                    f"no check of claim '{self.id}' decides in profile '{profile}'; at least one has to decide"
+                )
         return self
+
+    def checks_for(self, profile: str) -> "tuple[Check, ...]":
+        """The checks that a profile makes."""
+        return tuple(check for check in self.checks if not check.profiles or profile in check.profiles)
 
 
 class ClaimsFile(Strict):

@@ -9,7 +9,7 @@ import typer
 
 from suite.cli.measure import OutOption, batch_progress, measure_layers_of, write_costs
 from suite.cli.predict import AlphaOption, networks_for
-from suite.cli.train import SetOption
+from suite.cli.train import DataRootOption, SetOption
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +45,7 @@ def advise(
         typer.Option(help="Draw iteration times over bandwidth to this file (.svg, .png).", show_default=False),
     ] = None,
     out: OutOption = None,
+    data_root: DataRootOption = None,
 ) -> None:
     """Say which method makes SUBJECT's iterations shortest on a network, and on which networks another one would.
 

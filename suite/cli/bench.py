@@ -1,4 +1,4 @@
-"""`suite bench select|exchange|step|predict`: how fast, against baselines measured in the same run."""
+"""`suite bench select|exchange|step|world|predict|loading`: how fast, against baselines measured in the same run."""
 
 import json
 from collections.abc import Iterable
@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from suite.cli.predict import SubjectArgument
-from suite.cli.train import SetOption
+from suite.cli.train import DataRootOption, SetOption
 
-bench = typer.Typer(help="Time selection, exchange or whole iterations against baselines, in turn within one run.")
+bench = typer.Typer(
+    help="Time selection, exchange, whole iterations or loading against baselines, in turn within one run."
+)
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="A small problem, twice: shows that it works, not how fast.")
@@ -84,6 +86,7 @@ def step(
     rounds: Annotated[int, typer.Option(min=1, help="Runs of each case, in turn.")] = 2,
     quick: QuickOption = False,
     as_json: JsonOption = False,
+    data_root: DataRootOption = None,
 ) -> None:
     """Time training iterations of dense, SLGS and LAGS, with and without overlap, by short runs of `suite train`."""
     from suite.bench.step import bench_step
@@ -105,6 +108,33 @@ def step(
         f"({found['transport']}), medians of {found['iterations']}"
     )
     _show(found, as_json, title, ("case", "ms", "dense / case", "phases, ms"), rows, [])
+
+
+@bench.command("world")
+def world(
+    config: Annotated[str, typer.Argument(help="A YAML file, or the address of a cell.")] = "laptop/digits/lags/0",
+    set_: SetOption = None,
+    iterations: Annotated[int, typer.Option(min=1, help="Iterations of each run that count.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="Runs of each case, in turn.")] = 3,
+    quick: QuickOption = False,
+    as_json: JsonOption = False,
+    data_root: DataRootOption = None,
+) -> None:
+    """Time iterations of all workers in one process against as many plain steps of one worker, which are the limit."""
+    from suite.bench.world import bench_world
+    from suite.config import load_config
+    from suite.train.check import check_inputs
+
+    experiment = load_config(config, set_ or [])
+    check_inputs(experiment)
+    iterations, rounds = (2, 1) if quick else (iterations, rounds)
+    found = bench_world(experiment, iterations, rounds)
+    rows = [(name, f"{ms:.1f}", f"{found['ratio_to_plain'][name]:.3f}") for name, ms in found["milliseconds"].items()]
+    title = (
+        f"{found['model']} on {found['data']}, {found['workers']} workers with a batch of {found['batch']}, "
+        f"{found['threads']} thread{'s' * (found['threads'] > 1)}, medians of {found['iterations']}"
+    )
+    _show(found, as_json, title, ("case", "ms an iteration", "case / plain"), rows, [])
 
 
 @bench.command("predict")
@@ -130,12 +160,52 @@ def predict(
     _show(found, as_json, title, ("case", "ms"), rows, lines)
 
 
+@bench.command("loading")
+def loading(
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="YAML files, or addresses of cells. [default: dense ResNet-20 and LSTM of profile cifar-cpu]",
+            show_default=False,
+        ),
+    ] = None,
+    set_: SetOption = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds to take the medians of.")] = 9,
+    quick: QuickOption = False,
+    as_json: JsonOption = False,
+    data_root: DataRootOption = None,
+) -> None:
+    """Time the pipeline that prepares batches, on one thread, against what a process that trains consumes."""
+    from rich.table import Column
+
+    from suite.bench.loading import bench_loading
+    from suite.config import load_config
+
+    sources = configs or ["cifar-cpu/resnet20/dense/0", "cifar-cpu/lstm/dense/0"]
+    experiments = {source: load_config(source, set_ or []) for source in sources}
+    found = {
+        "benchmark": "loading",
+        "repeats": 2 if quick else repeats,
+        "cases": {name: bench_loading(experiment, 2 if quick else repeats) for name, experiment in experiments.items()},
+    }
+    rows = [
+        (name, case["unit"], *(f"{case[key]:,.0f}" for key in ("loaded", "consumed", "copied")), f"{case['ratio']:.0f}")
+        for name, case in found["cases"].items()
+    ]
+    columns = (Column("configuration", overflow="fold"), "of", "loaded/s", "consumed/s", "copied/s", "ratio")
+    lines = [
+        "consumed: forward and backward on one thread; copied: if a batch took no longer than a plain copy of it;",
+        "ratio: how many processes that train one thread could feed",
+    ]
+    _show(found, as_json, f"Loading on one thread, medians of {found['repeats']}", columns, rows, lines)
+
+
 def _phases(found: dict[str, float]) -> str:
     return ", ".join(f"{name.removesuffix('_s')} {ms:.1f}" for name, ms in found.items() if name != "iteration_s")
 
 
 def _show(
-    found: dict[str, Any], as_json: bool, title: str, columns: Iterable[str], rows: Iterable[tuple], lines: list[str]
+    found: dict[str, Any], as_json: bool, title: str, columns: Iterable, rows: Iterable[tuple], lines: list[str]
 ) -> None:
     """The result as one JSON object, or as a table with conclusions below."""
     if as_json:

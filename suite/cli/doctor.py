@@ -6,6 +6,9 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+
+_ON_DISK = {"cifar10": "CIFAR-10", "ptb": "Penn Treebank", "imagenet": "ImageNet"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at everything the suite can use; never raises."""
     checks: list[Callable[[], Finding]] = [
-        _python, _machine, _packages, _torch, _gpu, _horovod, _mpirun, _data, _disk, _replications,
+        _python, _machine, _packages, _torch, _gpu, _horovod, _mpirun, _data,
+        *(partial(_on_disk, *names) for names in _ON_DISK.items()), _decoded, _disk, _replications,
         _browser, _slurm, _emulation,
     ]  # fmt: skip
     return [check() for check in checks]
@@ -100,6 +104,29 @@ def _data() -> Finding:
         return Finding("embedded data", False, f"cannot be read: {error}", needed=True)
     found = f"{digits.train_size} digits and {text.train_size:,} words to train on"
     return Finding("embedded data", True, found, needed=True)
+
+
+def _on_disk(name: str, title: str) -> Finding:
+    from suite.data import find_data
+    from suite.errors import ConfigError
+
+    try:
+        found = find_data(name)
+    except ConfigError as error:
+        return Finding(title, False, str(error))
+    return Finding(title, found is not None, str(found.where) if found else "not here; downloaded where it is needed")
+
+
+def _decoded() -> Finding:
+    from suite.data.files import cache_root
+    from suite.words import amount_of_bytes
+
+    root = cache_root()
+    try:
+        size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    except OSError as error:
+        return Finding("decoded data", False, f"{root} cannot be read ({error.strerror}); see SUITE_CACHE")
+    return Finding("decoded data", True, f"{amount_of_bytes(size)} in {root}" if size else f"none yet in {root}")
 
 
 def _disk() -> Finding:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from suite.cli.train import DataRootOption
+
 
 class Kind(StrEnum):
     """What `suite list` can list."""
@@ -53,7 +55,7 @@ def _summary(docstring: str) -> str:
     return " ".join(docstring.split("\n\n")[0].split())
 
 
-def doctor() -> None:
+def doctor(data_root: DataRootOption = None) -> None:
     """Tell what this machine can and cannot do; exits with 1 when the main job (make replicate) could not run."""
     from suite.cli.doctor import examine
 

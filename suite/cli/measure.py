@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from suite.cli.train import ConfigArgument, SetOption
+from suite.cli.train import ConfigArgument, DataRootOption, SetOption
 
 measure = typer.Typer(help="Time layers and network, for plans that adapt or merge and for predictions.")
 OutOption = Annotated[Path | None, typer.Option("--out", help="YAML file to write the times to.", show_default=False)]
@@ -24,6 +24,7 @@ def layers(
     set_: SetOption = None,
     out: OutOption = None,
     batches: Annotated[int, typer.Option(min=1, help="Batches to take the medians of.")] = 20,
+    data_root: DataRootOption = None,
 ) -> None:
     """Time forward, backward and selection of one worker's batch of CONFIG here, tensor by tensor.
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from suite.cli.train import ConfigArgument, SetOption
+from suite.cli.train import ConfigArgument, DataRootOption, SetOption
 from suite.config.costs import HOW_TO_GET_COSTS
 
 
@@ -25,6 +25,7 @@ def plan(
         bool, typer.Option("--compare-merging", help="Also compare MG-WFBP's rule with the optimum on random networks.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
+    data_root: DataRootOption = None,
 ) -> None:
     """Show what one worker sends in an iteration of CONFIG: segments, k, messages, bytes.
 

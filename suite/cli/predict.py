@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from suite.cli.train import SetOption
+from suite.cli.train import DataRootOption, SetOption
 from suite.config.costs import NetworkCosts
 
 SubjectArgument = Annotated[
@@ -73,6 +73,7 @@ def predict(
     figure: Annotated[
         Path | None, typer.Option(help="Draw the predicted timelines to this file (.svg, .png).", show_default=False)
     ] = None,
+    data_root: DataRootOption = None,
 ) -> None:
     """Predict the iterations of all methods, and the adaptive ratio of every layer, of SUBJECT on networks.
 

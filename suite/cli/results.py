@@ -1,4 +1,4 @@
-"""Commands that build on finished runs: aggregate, track, claims, report."""
+"""Commands that build on finished runs: aggregate, track, claims, report, keep, drift."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ ResultsOption = Annotated[Path, typer.Option("--results", help="Folder that hold
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    for command in (aggregate, track, claims, report):
+    for command in (aggregate, track, claims, report, keep, drift):
         app.command()(command)
 
 
@@ -58,3 +58,31 @@ def report(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
     from suite.report import build_report
 
     print(build_report(results / profile))
+
+
+def keep(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Keep what is small of a profile's results in results/reference/PROFILE, to be committed."""
+    from suite.record.reference import keep as keep_results
+
+    print(keep_results(results / profile))
+
+
+def drift(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Set the finished runs beside those kept in results/reference/PROFILE; writes tables/drift.csv.
+
+    Settings alone decide over the bits of a run on one kind of processor. Elsewhere seeds are paired and tested.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from suite.record.reference import drift as compare
+
+    found = compare(results / profile)
+    if not found:
+        print(f"no finished run of {profile} is kept in {results}/reference/{profile}")
+        return
+    table = Table("run", "state", "final", "kept", "p", title=f"Profile {profile} beside the kept results")
+    for one in found:
+        numbers = ("" if value is None else f"{value:.4g}" for value in (one.final, one.kept, one.p))
+        table.add_row(f"{one.experiment}/{one.method}/{one.seed}", one.state, *numbers)
+    Console().print(table)

@@ -23,8 +23,9 @@ def times(
 ) -> None:
     """Write results/PROFILE/tables with the iteration times of the published models, predicted and emulated.
 
-    predicted.csv, crossings.csv, iteration_times.csv, emulated.csv and emulated_timeline.csv. What our selection would
-    have bought is in them where tables/selection.json is there; --measure-selection writes it.
+    predicted.csv, crossings.csv, iteration_times.csv, emulated.csv and emulated_timeline.csv, and run_times.csv for the
+    profile's own experiments. What our selection would have bought is in them where tables/selection.json is there;
+    --measure-selection writes it.
     """
     from suite.speed.tables import read_copies, selection_file, write_tables
 

@@ -15,6 +15,29 @@ SetOption = Annotated[
 ]
 
 
+def _name_data_root(folder: Path | None) -> Path | None:
+    """Set the variable that says where data lie, for this process and the ranks it starts."""
+    if folder is not None:
+        from suite.data.files import VARIABLE, data_root
+
+        os.environ[VARIABLE] = str(folder.absolute())
+        data_root()  # refuses a folder that is not there
+    return folder
+
+
+# Of every command that loads data; its callback does all there is to do.
+DataRootOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-root",
+        metavar="DIR",
+        help="Folder that holds CIFAR-10, Penn Treebank or ImageNet. [default: the variable SUITE_DATA]",
+        show_default=False,
+        callback=_name_data_root,
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command("train")(train)
@@ -30,6 +53,7 @@ def train(
     restart_if_changed: Annotated[
         bool, typer.Option("--restart-if-changed", help="Begin anew when the folder holds a run with other settings.")
     ] = False,
+    data_root: DataRootOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Validate, say what would run, and stop.")] = False,
 ) -> None:
     """Train one configuration; an interrupted run continues from its checkpoint.

@@ -31,7 +31,9 @@ class VGG16Config(Strict):
     kind: ClassVar[str] = "images"
     smallest_image: ClassVar[int] = 32
     name: Literal["vgg16"] = "vgg16"
-    width: PositiveInt = Field(64, description="channels of the first block, 64 as published; others are multiples of it")
+    width: PositiveInt = Field(
+        64, description="channels of the first block, 64 as published; others are multiples of it"
+    )
 
 
 class ResNet50Config(Strict):
@@ -62,10 +64,20 @@ class LSTMConfig(Strict):
     )
 
 
+class MLPConfig(Strict):
+    """Linear layers with tanh between them and one output: smooth, not convex, for experiments on convergence rates."""
+
+    kind: ClassVar[str] = "vectors"
+    name: Literal["mlp"] = "mlp"
+    widths: tuple[PositiveInt, ...] = Field((16, 8), min_length=1, description="of the hidden layers")
+
+
 class DigitsConfig(Strict):
     """scikit-learn's 1,797 handwritten digits: 8 x 8 grey images, 10 classes; ships inside the package."""
 
     kind: ClassVar[str] = "images"
+    channels: ClassVar[int] = 1
+    classes: ClassVar[int] = 10
     name: Literal["digits"] = "digits"
     image_size: int = Field(8, ge=8, le=64, description="pixels a side; above 8 the images are enlarged bilinearly")
     test_fraction: float = Field(0.2, gt=0, lt=1)
@@ -96,14 +108,37 @@ class PydocConfig(Strict):
     test_fraction: float = Field(0.1, gt=0, lt=1, description="share of the topics, not of the tokens")
     split_seed: NonNegativeInt = 0
 
+    @property
+    def classes(self) -> int:
+        """Words of the vocabulary."""
+        return self.vocabulary
+
+
+class TeacherConfig(Strict):
+    """Random vectors with what a random network says of them, plus noise; says nothing about accuracy on real data."""
+
+    kind: ClassVar[str] = "vectors"
+    name: Literal["teacher"] = "teacher"
+    features: PositiveInt = 32
+    samples: PositiveInt = 4096
+    noise: NonNegativeFloat = Field(
+        0.5, description="deviation of the noise on the targets, which deviate by about 0.8"
+    )
+    split_seed: NonNegativeInt = Field(0, description="draws the vectors and the network")
+
 
 class Cifar10Config(Strict):
-    """CIFAR-10 (Krizhevsky 2009): 50,000 training and 10,000 test images of 32 x 32 pixels, 10 classes; see docs/data.md."""
+    """CIFAR-10 (Krizhevsky 2009): 50,000 training and 10,000 test images of 32 x 32, 10 classes; see docs/data.md."""
 
     kind: ClassVar[str] = "images"
+    on_disk: ClassVar[bool] = True
+    channels: ClassVar[int] = 3
+    classes: ClassVar[int] = 10
     image_size: ClassVar[int] = 32
     name: Literal["cifar10"] = "cifar10"
-    augment: bool = Field(True, description="standard augmentation: 4 black pixels around, random crop, random mirroring")
+    augment: bool = Field(
+        True, description="standard augmentation: 4 black pixels around, random crop, random mirroring"
+    )
     max_train_samples: PositiveInt | None = Field(None, description="cut the training images to the first so many")
 
 
@@ -111,8 +146,13 @@ class ImageNetConfig(Strict):
     """ImageNet, or any tree train/CLASS/IMAGE and val/CLASS/IMAGE; images are decoded while training goes on."""
 
     kind: ClassVar[str] = "images"
+    on_disk: ClassVar[bool] = True
+    channels: ClassVar[int] = 3
+    classes: ClassVar[int] = 1000  # of ImageNet; another tree has its own
     name: Literal["imagenet"] = "imagenet"
-    image_size: int = Field(224, ge=32, le=512, description="pixels a side after cropping; the authors' Inception-v4: 299")
+    image_size: int = Field(
+        224, ge=32, le=512, description="pixels a side after cropping; the authors' Inception-v4: 299"
+    )
     augment: bool = Field(True, description="random crop of 8-100% of the area and random mirroring; else centre crop")
     threads: PositiveInt = Field(4, description="of a process, that decode the next batches")
 
@@ -121,6 +161,8 @@ class PtbConfig(Strict):
     """Penn Treebank as prepared by Mikolov et al. 2010: 929,589 training tokens, 10,000 words; see docs/data.md."""
 
     kind: ClassVar[str] = "text"
+    on_disk: ClassVar[bool] = True
+    classes: ClassVar[int] = 10_000
     name: Literal["ptb"] = "ptb"
     sequence_length: PositiveInt = Field(35, description="tokens a window: the length of truncated back-propagation")
     max_train_tokens: PositiveInt | None = Field(None, description="cut the training text to this many tokens")
@@ -132,8 +174,8 @@ class PtbConfig(Strict):
     )
 
 
-ModelConfig = ResNet20Config | VGG16Config | ResNet50Config | InceptionV4Config | LSTMConfig
-DataConfig = DigitsConfig | SyntheticConfig | Cifar10Config | PydocConfig | PtbConfig
+ModelConfig = ResNet20Config | VGG16Config | ResNet50Config | InceptionV4Config | LSTMConfig | MLPConfig
+DataConfig = DigitsConfig | SyntheticConfig | TeacherConfig | Cifar10Config | ImageNetConfig | PydocConfig | PtbConfig
 
 
 class OptimizerConfig(Strict):
@@ -191,7 +233,11 @@ class ComputeConfig(Strict):
         "float32", description="bfloat16: forward and backward under autocast; pays where the processor multiplies it"
     )
     channels_last: bool = Field(
-        False, description="images in memory as [B, H, W, channels]: convolutions are faster, results differ in rounding"
+        False,
+        description="images in memory as [B, H, W, channels]: convolutions are faster, results differ in rounding",
+    )
+    cuda_graph: bool = Field(
+        False, description="on a GPU, record forward and backward once and replay them: for networks of small kernels"
     )
 
 
@@ -279,6 +325,15 @@ class ExperimentConfig(Strict):
             raise ValueError(
                 f"model {self.model.name} halves images five times and needs {smallest} pixels a side, not "
                 f"{self.data.image_size}; set data.image_size to {smallest} or more"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _graph_has_one_shape(self) -> "ExperimentConfig":
+        if self.compute.cuda_graph and self.model.kind == "text":
+            raise ValueError(
+                "compute.cuda_graph records networks of images and vectors; a language model takes hidden state as "
+                "well, so set it to false"
             )
         return self
 

@@ -3,29 +3,47 @@
 `load_dataset` reads one; all randomness is a function of the recorded seeds, the epoch and the worker.
 """
 
+import os
 from functools import lru_cache
 
 from suite.config.experiment import DataConfig, ExperimentConfig
-from suite.data.cifar10 import load_cifar10
-from suite.data.dataset import Dataset, ImageDataset, TextDataset
+from suite.data.cifar10 import find_cifar10, load_cifar10
+from suite.data.dataset import Dataset, ImageDataset, SampleDataset, TextDataset
 from suite.data.digits import load_digits
-from suite.data.ptb import load_ptb
+from suite.data.files import VARIABLE, Source, data_root
+from suite.data.imagenet import find_imagenet, load_imagenet
+from suite.data.ptb import find_ptb, load_ptb
 from suite.data.pydoc import load_pydoc
 from suite.data.synthetic import load_synthetic
+from suite.data.teacher import load_teacher
 from suite.errors import ConfigError
 
 _LOADERS = {
     "digits": load_digits,
     "synthetic": load_synthetic,
+    "teacher": load_teacher,
     "cifar10": load_cifar10,
+    "imagenet": load_imagenet,
     "pydoc": load_pydoc,
     "ptb": load_ptb,
 }
 
+# Of data that lie in the folder of data.
+FINDERS = {"cifar10": find_cifar10, "imagenet": find_imagenet, "ptb": find_ptb}
+
+
+def find_data(name: str) -> Source | None:
+    """Where a data set lies, unread; None for one that needs no folder: it ships with the suite or is downloaded.
+
+    Raises:
+        ConfigError: it is not in the folder of data, or nobody named that folder.
+    """
+    return FINDERS[name](data_root()) if name in FINDERS else None
+
 
 def load_dataset(config: ExperimentConfig) -> Dataset:
     """The data of a run; refuses one too small to give every worker a batch."""
-    dataset = _read(config.data)
+    dataset = _read(config.data, os.environ.get(VARIABLE))
     workers, batch = config.world.workers, config.train.batch_size
     if dataset.iterations(workers, batch) < 1:
         raise ConfigError(
@@ -36,9 +54,13 @@ def load_dataset(config: ExperimentConfig) -> Dataset:
 
 
 @lru_cache(maxsize=1)
-def _read(config: DataConfig) -> Dataset:
+def _read(config: DataConfig, root: str | None) -> Dataset:
     # Kept, because a run's inputs are checked before its folder is touched and then used; nobody writes to the tensors.
-    return _LOADERS[config.name](config)
+    try:
+        return _LOADERS[config.name](config)
+    except OSError as error:
+        where = f" in {root}" if root else ""
+        raise ConfigError(f"the data of {config.name}{where} cannot be read ({error})") from error
 
 
-__all__ = ["Dataset", "ImageDataset", "TextDataset", "load_dataset"]
+__all__ = ["FINDERS", "Dataset", "ImageDataset", "SampleDataset", "TextDataset", "find_data", "load_dataset"]

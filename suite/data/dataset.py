@@ -1,4 +1,4 @@
-"""The two shapes of data: independent images, and text in contiguous streams."""
+"""The shapes of data: independent samples, in memory or read as they are needed, and text in contiguous streams."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -39,6 +39,49 @@ class Dataset(Protocol):
         ...
 
 
+class Epoch(Protocol):
+    """Who takes which samples in one epoch."""
+
+    def batch(self, worker: int, iteration: int) -> Batch:
+        """Samples float32 [B, channels, H, W] (vectors: [B, features]) and their labels, int64 [B] of classes."""
+        ...
+
+
+class SampleDataset(Dataset, Protocol):
+    """Independent samples, most often images: every epoch deals them out anew, the same number to every worker."""
+
+    def epoch(self, seed: int, epoch: int, workers: int, batch: int, local: Iterable[int]) -> Epoch:
+        """The batches of the `local` workers in `epoch`: a function of (seed, epoch, worker), not of who is local."""
+        ...
+
+    def test_batches(self, size: int) -> Iterator[Batch]:
+        """The test samples in order, `size` at a time."""
+        ...
+
+    def iterations(self, workers: int, batch: int) -> int:
+        return self.train_size // (workers * batch)
+
+    def dropped(self, workers: int, batch: int) -> int:
+        return self.train_size - self.iterations(workers, batch) * workers * batch
+
+    def epoch_order(self, seed: int, epoch: int, workers: int, batch: int) -> torch.Tensor:
+        """Who takes what in `epoch`: sample numbers int64 [iterations, workers, batch], without repetition.
+
+        A function of (seed, epoch) that every process computes alike; row p is worker p's.
+        """
+        order = np.random.default_rng([seed, epoch]).permutation(self.train_size)
+        n = self.iterations(workers, batch)
+        return torch.from_numpy(order[: n * workers * batch].reshape(n, workers, batch))
+
+
+def scaled(images: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
+    """Images uint8 [B, channels, H, W] as the network takes them: float32, with channels of this mean and deviation.
+
+    Mean and deviation, [channels, 1, 1], are those of values between 0 and 1.
+    """
+    return images.float().mul_(1 / 255).sub_(mean).div_(std)
+
+
 def _hash(*tensors: torch.Tensor) -> str:
     digest = hashlib.sha256()
     for tensor in tensors:
@@ -72,7 +115,7 @@ class Augmentation:
 
 
 @dataclass(frozen=True)
-class ImageDataset:
+class ImageDataset(SampleDataset):
     """Images [n, channels, H, W] with labels int64 [n], all in memory.
 
     Attributes:
@@ -100,28 +143,12 @@ class ImageDataset:
     def sha256(self) -> str:
         return _hash(*self.train, *self.test)
 
-    def iterations(self, workers: int, batch: int) -> int:
-        return self.train_size // (workers * batch)
-
-    def dropped(self, workers: int, batch: int) -> int:
-        return self.train_size - self.iterations(workers, batch) * workers * batch
-
     def to(self, device: torch.device) -> "ImageDataset":
         train, test = (tuple(tensor.to(device) for tensor in part) for part in (self.train, self.test))
         scale = self.scale and tuple(tensor.to(device) for tensor in self.scale)
         return replace(self, train=train, test=test, scale=scale)
 
-    def epoch_order(self, seed: int, epoch: int, workers: int, batch: int) -> torch.Tensor:
-        """Who takes what in `epoch`: sample numbers int64 [iterations, workers, batch], without repetition.
-
-        A function of (seed, epoch) that every process computes alike; row p is worker p's.
-        """
-        order = np.random.default_rng([seed, epoch]).permutation(self.train_size)
-        n = self.iterations(workers, batch)
-        return torch.from_numpy(order[: n * workers * batch].reshape(n, workers, batch))
-
     def epoch(self, seed: int, epoch: int, workers: int, batch: int, local: Iterable[int]) -> "ImageEpoch":
-        """The batches of the `local` workers in `epoch`."""
         order = self.epoch_order(seed, epoch, workers, batch)
         drawn = {}
         if self.augmentation is not None:
@@ -130,7 +157,6 @@ class ImageDataset:
         return ImageEpoch(self, order, drawn)
 
     def test_batches(self, size: int) -> Iterator[Batch]:
-        """The test images in order, `size` at a time."""
         for images, labels in zip(*(part.split(size) for part in self.test), strict=True):
             yield self.scaled(images), labels
 
@@ -138,12 +164,11 @@ class ImageDataset:
         """Stored images as the network takes them, float32."""
         if self.scale is None:
             return images
-        mean, std = self.scale
-        return images.float().mul_(1 / 255).sub_(mean).div_(std)
+        return scaled(images, *self.scale)
 
 
 @dataclass(frozen=True)
-class ImageEpoch:
+class ImageEpoch(Epoch):
     """One epoch of an `ImageDataset`: who takes what, and how it is augmented."""
 
     dataset: ImageDataset
@@ -151,7 +176,6 @@ class ImageEpoch:
     drawn: dict[int, torch.Tensor]
 
     def batch(self, worker: int, iteration: int) -> Batch:
-        """Images float32 [B, channels, H, W] and labels int64 [B]."""
         images, labels = self.dataset.train
         chosen = self.order[iteration, worker]
         taken = images[chosen]

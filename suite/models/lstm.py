@@ -1,11 +1,22 @@
 """Word-level language model in the shape of Zaremba et al. 2014: embedding, stacked LSTM, linear decoder."""
 
+from contextlib import nullcontext
+
 import torch
 from torch import nn
 
 from suite.config.experiment import LSTMConfig
 
 Hidden = tuple[torch.Tensor, ...]
+
+
+def _keeps_float32(x: torch.Tensor) -> bool:
+    """Whether autocast asks for bfloat16 on a processor for which torch has no recurrent layers of that type."""
+    return (
+        x.device.type == "cpu"
+        and torch.is_autocast_enabled("cpu")
+        and not torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+    )
 
 
 class LSTMLanguageModel(nn.Module):
@@ -23,5 +34,7 @@ class LSTMLanguageModel(nn.Module):
         nn.init.zeros_(self.decoder.bias)
 
     def forward(self, tokens: torch.Tensor, hidden: Hidden | None) -> tuple[torch.Tensor, Hidden]:
-        out, hidden = self.lstm(self.dropout(self.embedding(tokens)), hidden)
+        embedded = self.dropout(self.embedding(tokens))
+        with torch.autocast("cpu", enabled=False) if _keeps_float32(embedded) else nullcontext():
+            out, hidden = self.lstm(embedded, hidden)
         return self.decoder(self.dropout(out)), hidden

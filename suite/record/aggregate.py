@@ -3,12 +3,14 @@
 Every number here is copied or averaged from a run's files; deleting the tables loses nothing.
 """
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -16,11 +18,16 @@ from suite.config.experiment import variants
 from suite.config.profiles import Cell, profile_cells
 from suite.errors import SuiteError
 from suite.record.atomic import replacing
-from suite.record.run_folder import RunFolder
+from suite.record.delta import delta_by_kind
+from suite.record.run_folder import RunFolder, resolved
 
 # A figure of one run draws at most this many iterations; longer runs are thinned evenly.
 _DRAWN_ITERATIONS = 500
+# What tells its rows apart in the longest table, which only holds the first seed of a method.
+_DRAWN_KEYS = ("experiment", "method", "label", "seed")
 _PHASES = ("compute", "select", "exchange", "apply", "measure", "other")
+# Training settings in which runs of one task may differ.
+_NO_TASK = {"seed", "checkpoint_every", "max_skipped"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,23 @@ class FinishedRun:
         """Whether the run's losses and test metric mean anything: not on data that were made for timings."""
         return getattr(variants("dataset")[self.config["data"]["name"]], "tells_accuracy", True)
 
+    @property
+    def task(self) -> str:
+        """A hash of all settings but the method's and the seed: runs of one task differ in nothing else."""
+        parts = ("mode", "model", "data", "optimizer", "compute")
+        task = {part: self.config[part] for part in parts if part in self.config}
+        task["train"] = {name: value for name, value in self.config["train"].items() if name not in _NO_TASK}
+        task["workers"] = self.config["world"]["workers"]
+        return hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def ratio_cap(self) -> float | None:
+        """c_u of adaptive ratios, d / k where one ratio is given to all layers; None where everything is sent."""
+        method = self.config["method"]
+        if method.get("adaptive"):
+            return method["adaptive"]["c_u"]
+        return 1 / method["density"] if "density" in method else None
+
 
 def finished_runs(results: Path) -> Iterator[FinishedRun]:
     """The complete runs of the profile whose folder `results` is, in the order of its experiments file."""
@@ -54,7 +78,7 @@ def finished_runs(results: Path) -> Iterator[FinishedRun]:
         folder = RunFolder(results / "runs" / cell.folder)
         summary = folder.read_summary()
         if summary is not None:
-            yield FinishedRun(cell, folder, summary, yaml.safe_load(folder.config.read_text()))
+            yield FinishedRun(cell, folder, summary, resolved(yaml.safe_load(folder.config.read_text())))
 
 
 def aggregate(results: Path) -> list[Path]:
@@ -71,12 +95,17 @@ def aggregate(results: Path) -> list[Path]:
     tables = {
         "runs": pd.DataFrame([_run_row(run) for run in runs]),
         "epochs": pd.concat([_with_keys(run, _epochs(run)) for run in runs]),
+        "losses": pd.concat([_with_keys(run, _losses(run)) for run in runs]),
         "phases": pd.concat([_with_keys(run, _phases(run)) for run in runs]),
         "timeline": pd.concat([_with_keys(run, _timeline(run)) for run in runs]),
     }
+    first = _first_cells(runs)
     series = [(run, _assumption(run)) for run in runs]
     tables["assumption"] = pd.concat([_with_keys(run, _by_epoch(frame)) for run, frame in series])
-    tables["assumption_iterations"] = pd.concat([_with_keys(run, _thinned(frame)) for run, frame in series])
+    tables["delta_by_kind"] = pd.concat([_with_keys(run, delta_by_kind(frame)) for run, frame in series])
+    tables["assumption_iterations"] = pd.concat(
+        [_with_keys(run, _thinned(frame), _DRAWN_KEYS) for run, frame in series if run.cell in first]
+    )
     written = []
     for name, table in tables.items():
         path = results / "tables" / f"{name}.csv"
@@ -93,15 +122,27 @@ def _run_row(run: FinishedRun) -> dict[str, Any]:
               "skipped", "dropped", "parameters_sha256", "data_sha256")  # fmt: skip
     scores = {name: summary[name] if run.tells_accuracy else None for name in ("final", "best", "train_loss")}
     return {"run": run.cell.address, "run_id": f"{run.cell.address}@{run.cell.config_hash}"} | run.keys | {
-        "model": config["model"]["name"], "dataset": config["data"]["name"],
+        "task": run.task, "model": config["model"]["name"], "dataset": config["data"]["name"],
         "workers": world["workers"], "processes": world["processes"], "transport": world["transport"],
         "error_feedback": method.get("error_feedback", False), "lr_placement": method.get("lr_placement", "outside"),
+        "adaptive": bool(method.get("adaptive")), "ratio_cap": run.ratio_cap,
+        **{name: config.get("compute", {}).get(name) for name in ("precision", "channels_last")},
         "hidden_share": summary.get("hidden_share"),  # earlier versions did not write it
     } | scores | {name: summary[name] for name in copied}  # fmt: skip
 
 
-def _with_keys(run: FinishedRun, frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(**run.keys)[[*run.keys, *(c for c in frame.columns if c not in run.keys)]]
+def _with_keys(run: FinishedRun, frame: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
+    """The frame behind the run's keys, all of them or those named."""
+    keys = {name: value for name, value in run.keys.items() if names is None or name in names}
+    return frame.assign(**keys)[[*keys, *(c for c in frame.columns if c not in keys)]]
+
+
+def _first_cells(runs: list[FinishedRun]) -> list[Cell]:
+    """Of every method of every experiment the cell with the lowest seed."""
+    first: dict[tuple[str, str], Cell] = {}
+    for cell in sorted((run.cell for run in runs), key=lambda cell: cell.seed):
+        first.setdefault((cell.experiment, cell.method), cell)
+    return list(first.values())
 
 
 def _read(run: FinishedRun, name: str) -> pd.DataFrame:
@@ -122,6 +163,19 @@ def _epochs(run: FinishedRun) -> pd.DataFrame:
     """The run's epochs; none of them where their scores mean nothing."""
     frame = _read(run, "epochs.csv")
     return frame if run.tells_accuracy else frame.head(0)
+
+
+def _losses(run: FinishedRun) -> pd.DataFrame:
+    """Training loss by iteration, in a long run the mean over as many neighbours as leave few enough rows to draw.
+
+    `iteration` is the last of them and `lr` the rate there. No rows where losses mean nothing.
+    """
+    frame = _read(run, "iterations.parquet")[["iteration", "epoch", "lr", "loss"]]
+    if not run.tells_accuracy:
+        return frame.head(0)
+    blocks = np.arange(len(frame)) // (-(-len(frame) // _DRAWN_ITERATIONS) or 1)
+    ends = {"iteration": "last", "epoch": "last", "lr": "last", "loss": "mean"}
+    return frame.groupby(blocks).agg(ends)
 
 
 def _phases(run: FinishedRun) -> pd.DataFrame:

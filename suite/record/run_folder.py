@@ -76,7 +76,7 @@ class RunFolder:
                 f"another process is training in {self.path}; wait for it or choose another --out"
             ) from error
         if self.config.exists():
-            changed = differences(_resolved(read_yaml(self.config)), config.to_dict())
+            changed = differences(resolved(read_yaml(self.config)), config.to_dict())
             blocking = {key: pair for key, pair in changed.items() if _blocks(key, *pair)}
             if blocking and not restart_if_changed:
                 key, (old, new) = next(iter(blocking.items()))
@@ -105,7 +105,7 @@ class RunFolder:
                 path.unlink()
 
 
-def _resolved(stored: dict[str, Any]) -> dict[str, Any]:
+def resolved(stored: dict[str, Any]) -> dict[str, Any]:
     """A stored configuration with the settings that have been invented since: their defaults are what it ran with."""
     try:
         return validate_config(stored).to_dict()

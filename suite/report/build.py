@@ -11,7 +11,7 @@ from suite.errors import ConfigError
 from suite.record.atomic import replacing
 from suite.report import words_of_times
 from suite.report.read import ProfileResults
-from suite.report.summary import dense_in_words, results_of
+from suite.report.summary import delta_rows, dense_in_words, results_of
 from suite.report.times import IterationTimes
 from suite.speed.published import Published, arithmetic, findings, read_published
 
@@ -42,6 +42,7 @@ def build_report(results: Path, replications: Path = Path("replications")) -> Pa
             {"title": of.title.iloc[0], "results": (found := results_of(of)), "words": dense_in_words(found)}
             for _, of in profile.runs.groupby("experiment", sort=False)
         ],
+        kinds=delta_rows(profile.delta_by_kind),
         times=_times(times, published),
         published=[{"paper": paper, "rows": of, "findings": findings(paper, of)} for paper, of in rows],
         runs=profile.runs.to_dict("records"),
@@ -90,6 +91,11 @@ def _share(value: float) -> str:
     return "–" if value != value else f"{100 * value:.1f}%".replace("-", "−")
 
 
+def _count(needed: int | None, noun: str) -> str:
+    """How many values would decide; beyond what was searched there is no number."""
+    return f"more than 1,000 {noun}s" if needed is None else words.plural(needed, noun)
+
+
 def _templates() -> Environment:
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -98,6 +104,7 @@ def _templates() -> Environment:
     templates.filters |= {
         "number": words.number, "amount_of_bytes": words.amount_of_bytes, "plural": words.plural,
         "metric_name": words.metric_name, "network_name": words.network_name, "method_label": words.method_label,
+        "p_text": words.p_text, "count": _count,
         "decimals": _decimals, "share": _share, "crossing_text": words_of_times.crossing_text,
     }  # fmt: skip
     templates.globals["metric_value"] = words.metric_value

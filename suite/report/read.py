@@ -15,6 +15,10 @@ _RUN_COLUMNS = (
     "run run_id experiment title method method_name label seed workers processes transport density error_feedback "
     "metric final iterations seconds bytes_sent skipped parameters_sha256"
 ).split()
+_DELTA_COLUMNS = (
+    "title method seed kind k_is_one segments smallest_d largest_d points above_one delta_median delta_q05 delta_q95 "
+    "delta_max opposed overshoot short"
+).split()
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class ProfileResults:
         name: the profile.
         rule: how claims are judged, a sentence.
         runs: the table tables/runs.csv; `folder` is added, the run's folder relative to the profile's.
+        delta_by_kind: the table tables/delta_by_kind.csv.
         claims: the judged claims of claims.json.
         figures: the entries of figures/captions.json, each with `file`, the path without suffix.
         environments: environment.json of every run that has one.
@@ -34,6 +39,7 @@ class ProfileResults:
     name: str
     rule: str
     runs: pd.DataFrame
+    delta_by_kind: pd.DataFrame
     claims: list[dict[str, Any]]
     figures: list[dict[str, Any]]
     environments: list[dict[str, Any]]
@@ -56,6 +62,7 @@ class ProfileResults:
             name=claims["profile"],
             rule=claims["rule"],
             runs=runs,
+            delta_by_kind=read_table(results / "tables" / "delta_by_kind.csv", _DELTA_COLUMNS),
             claims=claims["claims"],
             figures=[figure | {"file": results / "figures" / figure["name"]} for figure in figures],
             environments=environments,

@@ -1,6 +1,7 @@
 """Summaries of the runs table: one row an experiment and method, and in words how dense compares."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -66,6 +67,14 @@ def _result(runs: pd.DataFrame) -> Result:
         highest=runs.final.max(), bytes_sent=runs.bytes_sent.mean(), seconds=runs.seconds.mean(),
         processes=int(first.processes),
     )  # fmt: skip
+
+
+def delta_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """delta_by_kind.csv over seeds: counts are sums, quantiles means over the seeds' own, the maximum that of all."""
+    sums = ("points", "above_one", "opposed", "overshoot", "short")
+    how = dict.fromkeys(sums, "sum") | dict.fromkeys(("delta_median", "delta_q05", "delta_q95"), "mean")
+    how |= {"delta_max": "max", "segments": "first", "smallest_d": "min", "largest_d": "max"}
+    return table.groupby(["title", "method", "kind", "k_is_one"], sort=False).agg(how).reset_index().to_dict("records")
 
 
 def dense_in_words(results: list[Result]) -> list[str]:

@@ -1,6 +1,7 @@
 """Layer times of published models, made from their totals and the models' shapes."""
 
 from suite.config.costs import LayerCosts
+from suite.config.experiment import ModelConfig
 from suite.speed.published import ModelTimes
 from suite.timeline.spread import spread
 
@@ -13,24 +14,12 @@ def spread_over_layers(name: str, times: ModelTimes) -> LayerCosts:
     Backward goes by the tensors' multiply-accumulates, selection by n log2 n; SLGS-SGD's selection, one over the whole
     gradient, stays as published. Needs torch, on whose meta device the model is described, but computes nothing.
     """
-    import torch
-
-    from suite.measure.work import multiply_accumulates
-    from suite.models import describe_model
-
-    image = times.model.kind == "images"
-    model = describe_model(times.model, times.input[0], times.classes).eval()
-    if image:
-        batch = (torch.empty(1, *times.input, device="meta"),)
-    else:
-        batch = (torch.zeros(1, *times.input, dtype=torch.long, device="meta"), None)
-    sizes = {key: parameter.numel() for key, parameter in model.named_parameters()}
+    work, sizes = arithmetic(times.model, times.input, times.classes)
     source = (
         f"{name}, published totals (forward {times.forward:g} s, backward {times.backward:g} s, selection "
         f"{times.lags.selection:g} s, of the whole gradient {times.slgs.selection:g} s) spread over the layers of "
         f"{times.model.name}: backward by their multiply-accumulates, selection by n log2 n"
     )
-    work = multiply_accumulates(model, *batch)
     found = spread(
         times.forward, times.backward, times.lags.selection, work, sizes, source, select_whole=times.slgs.selection
     )
@@ -39,6 +28,26 @@ def spread_over_layers(name: str, times: ModelTimes) -> LayerCosts:
         for layer in found.layers
     ]
     return found.model_copy(update={"layers": tuple(rounded)})
+
+
+def arithmetic(settings: ModelConfig, sample: tuple[int, ...], classes: int) -> tuple[dict[str, float], dict[str, int]]:
+    """Multiply-accumulates of one sample and elements, by parameter tensor in the model's order.
+
+    Args:
+        sample: channels, height and width of an image, or tokens of a window.
+        classes: of the labels, or words of the vocabulary.
+    """
+    import torch
+
+    from suite.measure.work import multiply_accumulates
+    from suite.models import describe_model
+
+    model = describe_model(settings, sample[0], classes).eval()
+    if settings.kind == "images":
+        batch = (torch.empty(1, *sample, device="meta"),)
+    else:
+        batch = (torch.zeros(1, *sample, dtype=torch.long, device="meta"), None)
+    return multiply_accumulates(model, *batch), {name: p.numel() for name, p in model.named_parameters()}
 
 
 def _rounded(seconds: float) -> float:

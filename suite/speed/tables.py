@@ -18,6 +18,7 @@ from suite.speed.networks import link_at, read_networks, usual_latency
 from suite.speed.paper import PLANS
 from suite.speed.predictions import DENSE_ONE, LAGS_ADAPTIVE, TITLES, predictions
 from suite.speed.published import all_published, published_models
+from suite.speed.runs import RUN_TIME_COLUMNS, run_time_rows
 from suite.speed.subject import WORKERS, Subject, read_subject
 from suite.speed.sweep import GRID, changes
 
@@ -52,6 +53,7 @@ def write_tables(results: Path) -> list[Path]:
         "crossings": pd.DataFrame(crossing_rows(subjects)),
         **(emulated := emulated_tables(found)),
         "iteration_times": pd.DataFrame(iteration_rows(subjects, emulated["emulated"], found)),
+        "run_times": pd.DataFrame(run_time_rows(results.name), columns=RUN_TIME_COLUMNS),
     }
     written = []
     for name, table in tables.items():

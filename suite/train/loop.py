@@ -26,6 +26,7 @@ from suite.record.recorder import Recorder
 from suite.record.summary import summarise
 from suite.train.checkpoint import load_checkpoint, load_workers, save_checkpoint
 from suite.train.exchange import GradientExchange, Outcome
+from suite.train.graph import record_graph
 from suite.train.memory import keep_freed_memory
 from suite.train.optimizer import FlatSGD
 from suite.train.progress import TrainingProgress
@@ -67,6 +68,10 @@ class Trainer:
         self.autocast = partial(
             torch.autocast, world.device.type, torch.bfloat16, enabled=config.compute.precision == "bfloat16"
         )
+        if config.compute.cuda_graph:
+            self.task.start_epoch(0, self.workers)
+            sample, _ = self.task.inputs(self.workers[0], 0)
+            record_graph(self.flat.model, sample, self.autocast)
         self.iteration = 0
         self.train_seconds = 0.0
         self.epoch_loss = 0.0
@@ -205,10 +210,8 @@ class Trainer:
         """Put worker 0's or the workers' average BatchNorm statistics into the model."""
         everyone = self.world.gather_workers([worker.buffers for worker in self.workers])
         chosen = everyone[:1] if self.config.train.batchnorm == "worker0" else everyone
-        for name, first in chosen[0].items():
-            owner, _, key = name.rpartition(".")
-            mean = torch.stack([buffers[name].double() for buffers in chosen]).mean(dim=0).to(first.dtype)
-            self.flat.model.get_submodule(owner)._buffers[key] = mean
+        for name, shared in self.flat.buffers.items():
+            shared.copy_(torch.stack([buffers[name].double() for buffers in chosen]).mean(dim=0))
 
     # -- what outlives the process ------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What differs between images and text: a worker's loss on its next batch, and evaluation."""
+"""What differs between images, vectors and text: a worker's loss on its next batch, and evaluation."""
 
 import math
 from typing import Protocol
@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from suite.config.experiment import ExperimentConfig
 from suite.data import Dataset, ImageDataset
 from suite.world import Worker
-
 
 _EVALUATION_IMAGES = 256  # at a time
 
@@ -47,23 +46,50 @@ class Classification(Task):
     def __init__(self, dataset: ImageDataset, config: ExperimentConfig):
         self.dataset, self.seed = dataset, config.train.seed
         self.shape = (config.world.workers, config.train.batch_size)
-        self.layout = torch.channels_last if config.compute.channels_last else torch.contiguous_format
+        self.channels_last = config.compute.channels_last and config.model.kind == "images"
 
     def start_epoch(self, epoch: int, workers: list[Worker]) -> None:
         self.epoch = self.dataset.epoch(self.seed, epoch, *self.shape, [worker.index for worker in workers])
 
+    def inputs(self, worker: Worker, iteration: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """A worker's batch as the network takes it, and what it should say."""
+        samples, targets = self.epoch.batch(worker.index, iteration)
+        return self._laid_out(samples), targets
+
     def loss(self, model: nn.Module, worker: Worker, iteration: int) -> torch.Tensor:
-        images, labels = self.epoch.batch(worker.index, iteration)
-        return F.cross_entropy(model(images.contiguous(memory_format=self.layout)), labels)
+        images, labels = self.inputs(worker, iteration)
+        return F.cross_entropy(model(images), labels)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         total, correct, seen = 0.0, 0, 0
         for images, labels in self.dataset.test_batches(_EVALUATION_IMAGES):
-            logits = model(images.contiguous(memory_format=self.layout)).float()
+            logits = model(self._laid_out(images)).float()
             total += float(F.cross_entropy(logits, labels, reduction="sum"))
             correct += int((logits.argmax(dim=1) == labels).sum())
             seen += len(labels)
         return {"test_loss": total / seen, self.metric: correct / seen}
+
+    def _laid_out(self, samples: torch.Tensor) -> torch.Tensor:
+        return samples.contiguous(memory_format=torch.channels_last) if self.channels_last else samples
+
+
+class Regression(Classification):
+    """Vectors, half the squared error, and how near to stationary the whole problem is."""
+
+    metric, higher_is_better = "gradient_norm_squared", False
+
+    def loss(self, model: nn.Module, worker: Worker, iteration: int) -> torch.Tensor:
+        vectors, targets = self.inputs(worker, iteration)
+        return 0.5 * F.mse_loss(model(vectors), targets)
+
+    def evaluate(self, model: nn.Module) -> dict[str, float]:
+        """Squared norm of the full gradient: of the mean loss over all samples, of which these are."""
+        vectors, targets = self.dataset.test
+        with torch.enable_grad():
+            loss = 0.5 * F.mse_loss(model(vectors), targets)
+            gradient = torch.autograd.grad(loss, list(model.parameters()))
+        squared = sum(float(part.double().square().sum()) for part in gradient)
+        return {"test_loss": float(loss.detach()), self.metric: squared}
 
 
 class LanguageModel(Task):
@@ -101,6 +127,9 @@ class LanguageModel(Task):
         return {"test_loss": loss, self.metric: math.exp(min(loss, 700.0))}
 
 
+_TASKS = {"images": Classification, "vectors": Regression, "text": LanguageModel}
+
+
 def build_task(dataset: Dataset, config: ExperimentConfig) -> Task:
     """The task that reads this kind of data."""
-    return (Classification if isinstance(dataset, ImageDataset) else LanguageModel)(dataset, config)
+    return _TASKS[config.data.kind](dataset, config)

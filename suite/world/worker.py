@@ -13,9 +13,11 @@ class FlatParameters:
     """A model whose parameters are views of one vector, so that optimiser and exchange see one tensor.
 
     Attributes:
-        model: the module; its parameters share memory with `vector`.
+        model: the module; its parameters share memory with `vector`, its buffers with `statistics`. Both stay where
+            they are for good, because a recorded CUDA graph knows them by their addresses.
         vector: float32 [d], in the order of `model.named_parameters()`.
         parameters: the views.
+        statistics: a vector a dtype with all buffers of the model, whichever worker's they are at the moment.
     """
 
     def __init__(self, model: nn.Module):
@@ -26,11 +28,10 @@ class FlatParameters:
         self.vector = torch.cat([p.detach().reshape(-1) for p in self.parameters])
         for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
             parameter.data = view
-        # Where the model keeps each of its buffers: looked up once, because workers take turns many times a second.
-        self.buffer_places = {
-            name: (model.get_submodule(name.rpartition(".")[0])._buffers, name.rpartition(".")[2])
-            for name, _ in model.named_buffers()
-        }
+        self.buffers, self.statistics = packed(dict(model.named_buffers()))
+        for name, view in self.buffers.items():
+            owner, _, key = name.rpartition(".")
+            model.get_submodule(owner)._buffers[key] = view
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -87,7 +88,7 @@ class Worker(Memory):
     """State of logical worker `index`; only what is in `state_dict` may influence training.
 
     Attributes:
-        buffers: BatchNorm statistics by dotted name.
+        buffers: BatchNorm statistics by dotted name, as they were after its last batch.
         hidden: recurrent state, None where the model has none or an epoch begins.
         dropout_rng: state of the device's global generator while this worker computes (uint8 tensor).
     """
@@ -95,7 +96,7 @@ class Worker(Memory):
     def __init__(self, index: int, seed: int, flat: FlatParameters, with_residual: bool):
         super().__init__(index, seed, flat.vector, with_residual)
         self.flat = flat
-        self.buffers, self._statistics = _packed(dict(flat.model.named_buffers()))
+        self.buffers, self._statistics = packed(flat.buffers)
         self.hidden: tuple[torch.Tensor, ...] | None = None
         self._on_gpu = flat.vector.device.type == "cuda"
         device = flat.vector.device if self._on_gpu else "cpu"
@@ -104,8 +105,8 @@ class Worker(Memory):
     @contextmanager
     def computing(self) -> Iterator[nn.Module]:
         """The process's model dressed as this worker's: its statistics, its random numbers, no gradients."""
-        for name, (owner, key) in self.flat.buffer_places.items():
-            owner[key] = self.buffers[name]
+        for shared, own in zip(self.flat.statistics, self._statistics, strict=True):
+            shared.copy_(own)
         for parameter in self.flat.parameters:
             parameter.grad = None
         self._before = (self.hidden, [vector.clone() for vector in self._statistics])
@@ -117,6 +118,8 @@ class Worker(Memory):
         finally:
             self.dropout_rng = generators.get_rng_state()
             generators.set_rng_state(outside)
+            for shared, own in zip(self.flat.statistics, self._statistics, strict=True):
+                own.copy_(shared)
 
     def forget_batch(self) -> None:
         """Undo what the last `computing` did to statistics and hidden state: its gradient is not used."""
@@ -141,7 +144,7 @@ class Worker(Memory):
         self.dropout_rng = state["dropout_rng"]
 
 
-def _packed(buffers: dict[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], list[torch.Tensor]]:
+def packed(buffers: dict[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], list[torch.Tensor]]:
     """Copies of the buffers as views of one vector a dtype, which is quick to save; the views and the vectors."""
     views: dict[str, torch.Tensor] = {}
     vectors = []

@@ -1,8 +1,11 @@
 """Verdicts follow from intervals over seeds, and missing evidence is never a verdict."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
+from helpers import ROOT
 from suite.claims.judge import judge
 from suite.claims.measures import Tables
 from suite.claims.model import Claim, RunCheck, read_claims
@@ -47,12 +50,104 @@ def test_within_the_bound_is_reproduced():
 
 def test_beyond_the_bound_is_not_reproduced():
     out = verdict(tables([0.95, 0.951, 0.949], [0.98, 0.98, 0.98]))
-    assert out["verdict"] == "not reproduced" and "at least -0.3 required" in out["reason"]
+    assert out["verdict"] == "not reproduced" and "beyond the bound with p < 0.001), at least -0.3" in out["reason"]
+    assert out["checks"][0]["p_beyond"] < 0.001 and out["checks"][0]["needed"] is None
 
 
 def test_too_much_spread_is_not_judged_and_says_how_many_seeds_would():
     out = verdict(tables([0.98, 0.97, 0.985], [0.98, 0.98, 0.975]))
-    assert out["verdict"] == "not judged" and "3 seeds cannot decide, about" in out["reason"]
+    assert out["verdict"] == "not judged" and "3 seeds cannot decide; with this spread about 71" in out["reason"]
+
+
+def test_an_open_check_says_how_many_seeds_would_decide():
+    (check,) = verdict(tables([0.98, 0.97, 0.985], [0.98, 0.98, 0.975]))["checks"]
+    assert check["held"] is None and check["p_within"]["low"] > 0.05
+    assert check["bootstrap_interval"][0] >= check["interval"][0]
+    assert check["needed"] == {"power": 0.8, "as_measured": 71, "no_difference": 71}
+
+
+def test_a_mean_within_the_bound_does_not_decide():
+    """0.1 points better on average, with a spread of 0.4 over three seeds."""
+    out = verdict(tables([0.985, 0.981, 0.977], [0.98, 0.98, 0.98]))
+    assert out["checks"][0]["value"] > -0.3 and out["verdict"] == "not judged"
+
+
+def test_equivalence_stands_beside_non_inferiority():
+    better = tables([0.99, 0.991, 0.989], [0.98, 0.98, 0.98])
+    out = verdict(better, equivalence=0.3)
+    found = out["checks"][0]["equivalence"]
+    assert out["verdict"] == "reproduced" and not found["shown"] and found["p_low"] < 0.05 < found["p_high"]
+    assert "equivalence within 0.3 on both sides is not shown, p = 1" in out["reason"]
+    assert verdict(better)["checks"][0]["equivalence"] is None
+
+
+def planned(seeds: int, **methods: int) -> pd.DataFrame:
+    cells = [("e", m, s) for m in ("lags", "dense") for s in range(methods.get(m, seeds))]
+    return pd.DataFrame(cells, columns=["experiment", "method", "seed"])
+
+
+def test_nothing_is_judged_before_all_seeds_are_there():
+    found = tables([0.981, 0.982, 0.983], [0.980, 0.981, 0.982])
+    out = verdict(replace(found, planned=planned(5)))
+    assert out["verdict"] == "not judged" and out["reason"] == "gap: 3 of 5 seeds finished"
+    assert out["checks"][0]["value"] == pytest.approx(0.1)
+    assert verdict(replace(found, planned=planned(3)))["verdict"] == "reproduced"
+    assert verdict(replace(tables([], []), planned=planned(3)))["reason"] == "gap: 0 of 3 seeds finished"
+    one = replace(tables([0.98], [0.98]), planned=planned(3, lags=1))
+    assert verdict(one)["reason"] == "gap: 1 seed, at least 3 are needed"
+
+
+def test_equal_reasons_are_said_once():
+    two = claim().model_copy(update={"checks": (claim(name="a").checks[0], claim(name="b").checks[0])})
+    assert judge(two, "laptop", tables([1], [1]))["reason"] == "a and b: 1 seed, at least 3 are needed"
+
+
+def test_a_check_of_other_profiles_is_left_out():
+    own = claim(name="own").checks[0].model_copy(update={"profiles": ("laptop",)})
+    other = claim(name="other", low=5.0).checks[0].model_copy(update={"profiles": ("paper",)})
+    both = Claim(id="X", text="t", source="s", judged_by=("laptop", "paper"), checks=(own, other))
+    found = tables([0.981, 0.982, 0.983], [0.980, 0.981, 0.982])
+    assert [c["name"] for c in judge(both, "laptop", found)["checks"]] == ["own"]
+    assert judge(both, "laptop", found)["verdict"] == "reproduced"
+    assert judge(both, "paper", found)["verdict"] == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [({"profiles": ("cifar",)}, "for profiles that do not judge claim 'X'"),
+     ({"profiles": ("paper",)}, "no check of claim 'X' decides in profile 'laptop'"),
+     ({"measure": "time_to_goal", "tolerance": 0.1}, "measures time_to_goal, which needs 'network'"),
+     ({"tolerance": 0.1}, "measures difference, which has no use for 'tolerance'"),
+     ({"measure": "ratio", "equivalence": 0.3}, "measures ratio, which has no use for 'equivalence'")],
+)  # fmt: skip
+def test_bad_checks_are_refused(settings: dict, message: str):
+    with pytest.raises(ValueError, match=message):
+        claim(**settings)
+
+
+def test_a_claim_without_checks_is_not_judged():
+    bare = Claim(id="X", text="t", source="s", judged_by=("laptop",), not_judged="needs a measure")
+    out = judge(bare, "laptop", tables([1], [1]))
+    assert (out["verdict"], out["reason"]) == ("not judged", "needs a measure")
+
+
+def test_the_stored_claims_name_experiments_of_their_profiles(monkeypatch):
+    """Every check of training runs finds its cells in every profile that makes it."""
+    from suite.claims import all_claims
+    from suite.config.profiles import profile_cells
+
+    monkeypatch.chdir(ROOT)
+    cells = {name: {(c.experiment, c.method) for c in profile_cells(name)} for name in ("laptop", "cifar-cpu", "cifar")}
+    for own in all_claims():
+        for profile in set(own.judged_by) & cells.keys():
+            assert profile != "cifar-cpu" or own.scope.get(profile), f"{own.id} does not say what was cut"
+            for check in own.checks_for(profile):
+                if isinstance(check, RunCheck):
+                    known = cells[profile]
+                    if check.measure == "rate":  # of runs of several lengths, whose names end with it
+                        known = {(experiment, method.rpartition("-")[0]) for experiment, method in known}
+                    wanted = {(check.experiment, m) for m in (check.method, check.against) if m}
+                    assert wanted <= known, (own.id, check.title)
 
 
 def test_two_seeds_are_too_few():

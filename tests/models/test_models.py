@@ -89,10 +89,17 @@ def test_large_networks_learn_from_a_batch(tiny, name: str, side: int, channels:
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
 
 
-def test_lstm_ptb_has_66_million_parameters():
-    """Zaremba et al. 2014, section 4.1: 1500 units, 10,000 words, 66 M parameters."""
-    model = describe_model(LSTMConfig(embedding=1500, hidden=1500, layers=2, dropout=0.65), 0, 10_000)
-    assert round(count(model) / 1e6) == 66
+@pytest.mark.parametrize("width, expected", [(1500, 66_034_000), (200, 4_653_200)])
+def test_lstm_ptb_has_its_published_size(width: int, expected: int):
+    """Zaremba et al. 2014, section 4.1: 66 M parameters with 1500 units and 10,000 words; 200 by the same count."""
+    model = describe_model(LSTMConfig(embedding=width, hidden=width, layers=2, dropout=0.65), 0, 10_000)
+    a_layer = 2 * (4 * width * width + 4 * width)
+    assert count(model) == 2 * 10_000 * width + 10_000 + 2 * a_layer == expected
+    assert {name: tuple(p.shape) for name, p in model.named_parameters() if p.dim() > 1} == {
+        "embedding.weight": (10_000, width), "decoder.weight": (10_000, width),
+        "lstm.weight_ih_l0": (4 * width, width), "lstm.weight_hh_l0": (4 * width, width),
+        "lstm.weight_ih_l1": (4 * width, width), "lstm.weight_hh_l1": (4 * width, width),
+    }  # fmt: skip
 
 
 def test_lstm_carries_its_hidden_state():
@@ -109,3 +116,18 @@ def test_flat_parameters_share_memory():
     flat = FlatParameters(model)
     flat.vector.zero_()
     assert all(not p.any() for p in model.parameters()) and flat.vector.numel() == count(model)
+
+
+def test_lstm_in_bfloat16_stays_near_float32():
+    """Where the processor has no recurrent layers of that type, these stay in float32; the decoder does not."""
+    torch.manual_seed(0)
+    model = LSTMLanguageModel(20, LSTMConfig(embedding=8, hidden=12)).eval()
+    text = torch.randint(0, 20, (3, 10))
+    exact, hidden = model(text, None)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, found_hidden = model(text, None)
+        found.float().sum().backward()
+    assert found.dtype == torch.bfloat16 and all(p.grad is not None for p in model.parameters())
+    torch.testing.assert_close(found.float(), exact, atol=0.02, rtol=0.02)
+    for ours, reference in zip(found_hidden, hidden, strict=True):
+        torch.testing.assert_close(ours.float(), reference, atol=0.02, rtol=0.02)

@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 
 import synthetic_times
+from suite.record.delta import delta_by_kind
 from synthetic_claims import claims
+from synthetic_models import lstm_segments, resnet20_segments
 
 ITERATIONS, EPOCHS, WORKERS = 160, 16, 16
 LABELS = {"dense": "Dense S-SGD", "slgs": "SLGS-SGD", "lags": "LAGS-SGD"}
@@ -22,33 +24,6 @@ PHASES = {  # seconds: compute, select, exchange, apply, measure, other
     "slgs": (0.052, 0.014, 0.006, 0.002, 0.011, 0.001),
     "lags": (0.052, 0.019, 0.008, 0.003, 0.013, 0.001),
 }
-
-
-def resnet20_segments() -> dict[str, int]:
-    """Parameter names and sizes of a CIFAR-form ResNet-20 on one-channel images, input first."""
-    segments = {"conv1.weight": 9 * 16, "bn1.weight": 16, "bn1.bias": 16}
-    wide = 16
-    for stage, channels in enumerate((16, 32, 64), start=1):
-        for block in range(3):
-            for half in (1, 2):
-                name = f"layer{stage}.{block}"
-                segments[f"{name}.conv{half}.weight"] = 9 * wide * channels
-                segments[f"{name}.bn{half}.weight"] = segments[f"{name}.bn{half}.bias"] = channels
-                wide = channels
-    return segments | {"fc.weight": 640, "fc.bias": 10}
-
-
-def lstm_segments() -> dict[str, int]:
-    """Parameter names and sizes of a small two-layer LSTM language model."""
-    segments = {"embedding.weight": 2000 * 64}
-    for layer, inputs in enumerate((64, 128)):
-        segments |= {
-            f"lstm.weight_ih_l{layer}": 512 * inputs,
-            f"lstm.weight_hh_l{layer}": 512 * 128,
-            f"lstm.bias_ih_l{layer}": 512,
-            f"lstm.bias_hh_l{layer}": 512,
-        }
-    return segments | {"decoder.weight": 2000 * 128, "decoder.bias": 2000}
 
 
 @dataclass(frozen=True)
@@ -66,6 +41,10 @@ class Run:
     transport: str = "virtual"
     error_feedback: bool = True
     scored: bool = True
+    lr_placement: str = "outside"
+    adaptive: bool = False
+    precision: str = "float32"
+    length: int = ITERATIONS
 
     @property
     def address(self) -> str:
@@ -148,6 +127,27 @@ def profile_runs() -> list[Run]:
         for name in LABELS
     ]
     runs += [
+        Run("rate", "A smooth problem", f"{name}-{length}", name, 0, density, length=length)
+        for name, density in (("dense", np.nan), ("lags", 0.05))
+        for length in (ITERATIONS, 4 * ITERATIONS)
+    ]
+    title = "Ratios, ResNet-20 on digits"
+    runs += [Run("ratio", title, "dense", "dense", 0, np.nan)]
+    runs += [
+        Run("ratio", title, f"{'adaptive' if adaptive else 'fixed'}-{cap}", "lags", 0, 1 / cap, adaptive=adaptive)
+        for adaptive in (False, True)
+        for cap in (10, 100)
+    ]
+    runs += [
+        Run("placement", "Placement, ResNet-20 on digits", name, "lags", seed, 0.05, lr_placement=placement)
+        for name, placement in (("lags", "outside"), ("lags-inside", "inside"))
+        for seed in range(2)
+    ]
+    runs += [
+        Run("precision", "Number formats, ResNet-20 on digits", name, "lags", 0, 0.05, precision=name)
+        for name in ("float32", "bfloat16")
+    ]
+    runs += [
         Run("overlap", "Overlap on random images", name, name, seed, 0.05, False, 4, "horovod", scored=False)
         for name in ("slgs", "lags")
         for seed in range(3)
@@ -163,6 +163,16 @@ def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
     return {
         "runs": pd.DataFrame([_run_row(run, epochs) for run in runs]),
         "epochs": epochs[epochs.scored].drop(columns=["method_key", "scored"]),
+        "losses": pd.concat([_losses(run) for run in runs]),
+        "run_times": pd.DataFrame(
+            [row for run in runs for row in _run_times(run)], columns=_RUN_TIMES
+        ).drop_duplicates(),
+        "delta_by_kind": pd.concat(
+            [
+                delta_by_kind(rows).assign(**(run.keys if run else runs[0].keys))
+                for run, rows in ([(run, _assumption(run)) for run in runs if run.logs_assumption] or [(None, logged)])
+            ]
+        ),
         "assumption_iterations": logged.drop(columns="epoch"),
         "assumption": _by_epoch(logged),
         "phases": pd.DataFrame(
@@ -204,6 +214,37 @@ def write_results(folder: Path, runs: list[Run] | None = None, emulated: bool = 
     return results
 
 
+_RUN_TIMES = ["experiment", "method", "network", "workers", "iteration_s", "evidence", "source"]
+
+
+def _losses(run: Run) -> pd.DataFrame:
+    """A loss that falls, faster once the rate has fallen by half-time."""
+    iteration = np.arange(1, ITERATIONS + 1)
+    late = iteration > ITERATIONS // 2
+    loss = 2.3 * np.exp(-iteration / 60) * np.where(late, 0.8, 1) + run.rng.normal(0, 0.02, ITERATIONS)
+    epoch = (iteration - 1) // (ITERATIONS // EPOCHS) + 1
+    frame = pd.DataFrame({"iteration": iteration, "epoch": epoch, "lr": np.where(late, 0.01, 0.1), "loss": loss})
+    return frame.assign(**run.keys) if run.scored else frame.assign(**run.keys).head(0)
+
+
+def _run_times(run: Run) -> list[tuple]:
+    """Seconds of an iteration on two networks: that of the compute phases and of the bytes."""
+    if run.experiment not in ("digits", "pydoc", "ratio"):
+        return []
+    return [
+        (
+            run.experiment,
+            run.method,
+            network,
+            WORKERS,
+            0.05 + 8e-9 * run.step_bytes / gigabits,
+            "predicted",
+            "A device.",
+        )
+        for network, gigabits in (("1gbe", 1.0), ("10gbe", 10.0))
+    ]
+
+
 def _timeline(run: Run) -> pd.DataFrame:
     """Two ranks that compute 20 + 32 ms; LAGS sends four messages meanwhile, as predicted, others one later."""
     computes = [("forward", "", 0, 20), ("backward", "", 20, 52)]
@@ -230,7 +271,9 @@ def _epochs(run: Run) -> pd.DataFrame:
         loss, value, metric = 4.3 + 2.9 * fall, np.exp(4.6 + 2.4 * fall), "test_perplexity"
     else:
         loss, value, metric = 0.01 + 2.2 * fall, np.clip(0.985 - 0.85 * fall, 0.1, 1), "test_accuracy"
-    steps = epoch * (ITERATIONS // EPOCHS)
+    if run.experiment == "rate":
+        value, metric = fall / run.length**0.5, "gradient_norm_squared"
+    steps = epoch * (run.length // EPOCHS)
     return pd.DataFrame(
         {
             **run.keys,
@@ -256,19 +299,24 @@ def _run_row(run: Run, epochs: pd.DataFrame) -> dict:
         "run": run.address,
         "run_id": run.run_id,
         **run.keys,
+        "task": f"{'text' if run.text else run.experiment == 'rate'}-{run.scored}-{run.precision}-{run.length}",
         "model": "lstm" if run.text else "resnet20",
         "dataset": "pydoc" if run.text else "digits" if run.scored else "synthetic",
         "workers": WORKERS,
         "processes": run.processes,
         "transport": run.transport,
         "error_feedback": run.error_feedback,
-        "lr_placement": "outside",
+        "lr_placement": run.lr_placement,
+        "adaptive": run.adaptive,
+        "ratio_cap": 1 / run.density,
+        "precision": run.precision,
+        "channels_last": False,
         "metric": own.metric.iloc[0],
         "hidden_share": np.nan if run.processes == 1 else 0.9 if run.method_name == "lags" else 0.0,
         "final": own.value.iloc[-1] if run.scored else np.nan,
         "best": better if run.scored else np.nan,
         "train_loss": own.train_loss.iloc[-1] if run.scored else np.nan,
-        "iterations": ITERATIONS,
+        "iterations": run.length,
         "epochs": EPOCHS,
         "seconds": round(ITERATIONS * (0.2 + sum(PHASES[run.method_name])) + 3 * run.seed, 2),
         "bytes_sent": ITERATIONS * run.step_bytes,

@@ -15,12 +15,14 @@ def claims(ids: list[str]) -> dict[str, Any]:
     def check(name, expected, required, value, unit, spread, interval, held):
         return {
             "name": name, "expected": expected, "required": required, "value": value, "unit": unit, "spread": spread,
-            "interval": interval, "count": 3, "each": "seed", "evidence": "runs", "model": "", "decides": True,
-            "held": held, "runs": ids,
+            "interval": interval, "bootstrap_interval": interval,
+            "p_within": interval and {"low": 0.0004 if held else 0.9996},
+            "p_beyond": interval and (0.9996 if held else 0.0004), "equivalence": None, "needed": None, "count": 3,
+            "each": "seed", "evidence": "runs", "model": "", "decides": True, "held": held, "runs": ids,
         }  # fmt: skip
 
     def timed(name, value, held, **others):
-        return check(name, "up to 1.30", "at least 1.25", value, "", None, None, held) | others
+        return check(name, "up to 1.30", "at least 1.25", value, "", None, others.get("interval"), held) | others
 
     within, share = [-0.6, 0.4], [99.2, 99.9]
     emulation = {"evidence": "emulated", "each": "emulated iteration", "count": 8, "model": "ResNet-50"}
@@ -56,7 +58,11 @@ def claims(ids: list[str]) -> dict[str, Any]:
                     check(
                         "accuracy gap to dense", "within 0.3 points", "at least -1", -0.12, "points", 0.21, within, True
                     )
-                ],
+                    | {
+                        "equivalence": {"margin": 0.3, "p_low": 0.02, "p_high": 0.2, "shown": False},
+                        "needed": {"power": 0.8, "as_measured": 17, "no_difference": None},
+                    }
+                ],  # fmt: skip
             ),
             claim(
                 "S7",

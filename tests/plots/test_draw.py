@@ -90,7 +90,7 @@ def test_absent_data_is_named_and_old_pictures_go(tmp_path):
     (results / "figures" / "phases.svg").write_text("of an earlier profile")
     draw_all(results)
     missing = {name: entry["missing"] for name, entry in captions_of(results).items() if "missing" in entry}
-    assert set(missing) == {"density_sweep", "residual", "phases", "timeline"}
+    assert set(missing) == {"density_sweep", "ratio", "residual", "placement", "rate", "phases", "timeline"}
     assert missing["phases"] == "this profile has no run on more than one process"
     assert not (results / "figures" / "phases.svg").exists()
 
@@ -157,6 +157,71 @@ def test_without_emulations_predictions_are_drawn(tmp_path):
     tables = Tables.read(write_results(tmp_path, emulated=False))
     assert {name for name in PREDICTED | EMULATED if module_of(name).draw(tables) is None} == EMULATED
     assert "ResNet-50, 10 GbE (predicted): Dense" in module_of("iteration_times").CAPTION(tables)
+
+
+def test_kinds_of_layers_state_counts_and_causes(drawn):
+    caption = captions_of(drawn)["delta_kinds"]["caption"]
+    table = pd.read_csv(drawn / "tables" / "delta_by_kind.csv")
+    own = table[
+        (table.experiment == "digits") & (table.method == "lags") & (table.kind == "normalisation") & table.k_is_one
+    ]
+    assert (
+        f"(16 to 32 entries) {own.above_one.sum():,} of {own.points.sum():,}, at most {own.delta_max.max():.3f}"
+        in caption
+    )
+    assert "because it overshot the mean" in caption and "documentation (3 seeds): no value lies above 1." in caption
+
+
+def test_ratios_state_accuracy_bytes_and_times(drawn, tmp_path):
+    caption, runs = captions_of(drawn)["ratio"]["caption"], pd.read_csv(drawn / "tables" / "runs.csv")
+    final = runs.loc[(runs.experiment == "ratio") & (runs.method == "adaptive-100"), "final"].iloc[0]
+    assert f"up to 100: {100 * final:.1f}%, 323 kB, 52.6 ms on 1 GbE, 50.3 ms on 10 GbE" in caption
+    assert "(1 seed a point)" in caption and "Iteration times: A device." in caption
+    shutil.copytree(drawn / "tables", tmp_path / "tables")
+    (tmp_path / "tables" / "run_times.csv").unlink()
+    without = Tables.read(tmp_path)
+    assert "Iteration times were not predicted." in module_of("ratio").CAPTION(without)
+    assert module_of("ratio").draw(without) is not None and module_of("accuracy_time").draw(without) is None
+
+
+def test_variants_of_a_method_stay_out_of_its_sweep_and_ablation(drawn):
+    distinct = Tables.read(drawn).distinct_runs
+    assert not distinct.adaptive.any() and set(distinct.lr_placement) == {"outside"}
+
+
+def test_placement_looks_at_the_fall_of_the_rate(drawn):
+    losses = pd.read_csv(drawn / "tables" / "losses.csv")
+    own = losses[(losses.experiment == "placement") & (losses.method == "lags-inside")]
+    before, after = own.loss[own.iteration.between(71, 80)].mean(), own.loss[own.iteration.between(81, 90)].mean()
+    said = f"inside: training loss {before:.3f} in the epoch before and {after:.3f} in the one after"
+    assert said in captions_of(drawn)["placement"]["caption"]
+
+
+def test_time_to_a_share_of_dense_is_stated(drawn, tmp_path):
+    caption = captions_of(drawn)["accuracy_time"]["caption"]
+    epochs = pd.read_csv(drawn / "tables" / "epochs.csv")
+    dense = epochs[(epochs.experiment == "digits") & (epochs.method == "dense")].sort_values("epoch")
+    times = pd.read_csv(drawn / "tables" / "run_times.csv").set_index(["experiment", "method", "network"]).iteration_s
+    reached = [of.iteration[of.value >= 0.95 * of.value.iloc[-1]].min() for _, of in dense.groupby("seed")]
+    seconds = sum(reached) / 3 * times["digits", "dense", "1gbe"]
+    assert "digits, 1 GbE (3 seeds)" in caption and f"95%: Dense S-SGD {seconds:.3g} seconds" in caption
+    assert "LAGS-SGD never" in caption  # the LSTM's 99%
+
+
+def test_number_formats_are_drawn_by_name(drawn):
+    assert Tables.read(drawn).numerics == ["precision"]
+    assert (
+        "Number formats, ResNet-20 on digits (1 seed): mean final test accuracy of float32"
+        in (captions_of(drawn)["curves"]["caption"])
+    )
+
+
+def test_one_seed_of_another_task_is_compared_too(tmp_path):
+    """VGG-16 with its single seed stands beside ResNet-20 with three."""
+    chosen = [
+        run for run in profile_runs() if run.experiment == "digits" or (run.experiment == "pydoc" and run.seed == 0)
+    ]
+    assert Tables.read(write_results(tmp_path, chosen)).comparisons == ["digits", "pydoc"]
 
 
 def test_a_new_method_gets_marks_of_its_own():

@@ -55,13 +55,41 @@ def replaced(path: Path, old: str, new: str) -> Iterator[None]:
 
 def test_tables(results):
     tables = {path.stem: pd.read_csv(path) for path in aggregate(results)}
-    assert set(tables) == {"runs", "epochs", "phases", "timeline", "assumption", "assumption_iterations"}
+    assert set(tables) == {
+        "runs", "epochs", "losses", "phases", "timeline", "assumption", "delta_by_kind", "assumption_iterations",
+    }  # fmt: skip
     assert len(tables["runs"]) == 4 and tables["runs"]["final"].notna().all()
     assert set(tables["assumption"]["method"]) == {"lags"}
-    assert tables["assumption"]["points"].sum() == len(tables["assumption_iterations"])
+    first = tables["assumption"][tables["assumption"]["seed"] == 0]
+    assert first["points"].sum() == len(tables["assumption_iterations"])
+    for column in ("points", "above_one"):
+        assert tables["delta_by_kind"][column].sum() == tables["assumption"][column].sum()
     iterations = pd.read_parquet(results / "runs/text/lags/0/assumption.parquet")
     assert len(iterations) == 30 * iterations["segment"].nunique()
     assert tables["phases"].groupby(["method", "seed"])["phase"].nunique().eq(6).all()
+
+
+def test_losses_are_means_of_neighbours_where_there_are_many(results, monkeypatch):
+    run = pd.read_parquet(results / "runs/text/lags/0/iterations.parquet")
+
+    def table() -> pd.DataFrame:
+        rows = next(pd.read_csv(path) for path in aggregate(results) if path.stem == "losses")
+        return rows[(rows["method"] == "lags") & (rows["seed"] == 0)]
+
+    assert table()["loss"].tolist() == pytest.approx(run["loss"].tolist())
+    monkeypatch.setattr("suite.record.aggregate._DRAWN_ITERATIONS", 10)
+    assert table()["iteration"].tolist() == list(range(3, 31, 3))
+    assert table()["loss"].iloc[0] == pytest.approx(run["loss"][:3].mean())
+
+
+def test_runs_of_one_task_differ_in_method_and_seed_alone(results):
+    def runs() -> pd.DataFrame:
+        return next(pd.read_csv(path) for path in aggregate(results) if path.stem == "runs").set_index("run")
+
+    before = runs()
+    assert before["task"].nunique() == 1 and before["ratio_cap"].dropna().unique().tolist() == [1000.0]
+    with replaced(results / "runs/text/lags/1/config.yaml", "lr: 1.0", "lr: 0.5"):
+        assert runs()["task"].value_counts().tolist() == [3, 1]
 
 
 def test_timelines_are_of_runs_on_several_processes(results):

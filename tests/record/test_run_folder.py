@@ -5,6 +5,7 @@ import os
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from suite.errors import ConfigError, SuiteError
 from suite.record import RunFolder
@@ -46,6 +47,18 @@ def test_a_complete_run_is_left_alone(tiny, tmp_path):
         claim(tiny(train={"max_iterations": 2}), tmp_path)
     assert (tmp_path / "summary.json").read_bytes() == before
     assert claim(tiny(train={"max_iterations": 5}), tmp_path) is True  # longer: there is something to do
+
+
+def test_a_setting_invented_later_was_at_its_default(tiny, tmp_path):
+    assert claim(tiny(), tmp_path)
+    stored = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    del stored["compute"], stored["mode"], stored["optimizer"]["decay_chain"]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(stored))
+    (tmp_path / "kept").touch()
+    assert claim(tiny(), tmp_path, restart_if_changed=True) and (tmp_path / "kept").exists()
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(stored))
+    with pytest.raises(ConfigError, match="compute.precision = float32 and this one has bfloat16"):
+        claim(tiny(compute={"precision": "bfloat16"}), tmp_path)
 
 
 def test_other_settings_are_refused_by_name(tiny, tmp_path):

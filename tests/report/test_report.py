@@ -49,7 +49,9 @@ def copy(built, tmp_path):
 
 
 def test_sections_come_in_order(page):
-    assert page.sections == ["claims", "figures", "results", "times", "runs", "environment", "rerun", "missing"]
+    assert page.sections == [
+        "claims", "figures", "results", "assumption", "times", "runs", "environment", "rerun", "missing",
+    ]  # fmt: skip
 
 
 def test_all_claims_figures_and_runs_are_there(page, built):
@@ -79,7 +81,7 @@ def test_every_anchor_has_its_target(page):
 
 def test_overview_says_what_ran_where(page):
     for words in (
-        "37 training runs of 6 experiments",
+        "52 training runs of 10 experiments",
         "9 runs with 16 workers on 4 processes over Horovod",
         "Example CPU @ 2.4 GHz",
         "torch 2.14.1",
@@ -92,6 +94,23 @@ def test_results_say_in_words_where_dense_wins(page):
     assert re.search(r"Dense wins on test accuracy: 98\.\d\d% against SLGS-SGD", page.text)
     assert re.search(r"Dense wins on time: \d+ s a run against", page.text)
     assert "80% of dense" in page.text and "16% of dense" in page.text
+
+
+def test_statistics_stand_beside_the_values(page):
+    assert "interval −0.6 to 0.4, by bootstrap −0.6 to 0.4; p < 0.001" in page.text
+    assert "interval 99.2 to 99.9, by bootstrap 99.2 to 99.9; beyond the bound, p < 0.001" in page.text
+    assert "Equivalence within 0.3 on both sides: not shown (p = 0.02 and = 0.2)." in page.text
+    assert "with a probability of 80%: 17 seeds with mean and spread as they are, more than 1,000 seeds" in page.text
+
+
+def test_delta_is_listed_by_kind_of_layer(page, built):
+    table = pd.read_csv(built / "tables" / "delta_by_kind.csv")
+    own = table[
+        (table.experiment == "digits") & (table.method == "lags") & (table.kind == "normalisation") & table.k_is_one
+    ]
+    assert f"normalisation, k = 1 26 16 to 32 {own.points.sum():,} {own.above_one.sum():,}".replace(",", "") in (
+        page.text.replace(",", "")
+    )
 
 
 def test_runs_without_a_score_are_not_compared_by_it(built):

@@ -64,7 +64,7 @@ def tables(tmp_path_factory) -> dict[str, pd.DataFrame]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         said = CliRunner().invoke(app, ["times", "smoke", "--results", str(results)])
-    assert said.exit_code == 0 and said.stdout.count(".csv") == 5, said.output
+    assert said.exit_code == 0 and said.stdout.count(".csv") == 6, said.output
     return {path.stem: pd.read_csv(path) for path in (results / "smoke" / "tables").glob("*.csv")}
 
 
