@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 import torch
 import yaml
-
 from hypothesis import settings
 
 from helpers import tiny_settings
 from suite.config import ExperimentConfig, validate_config
-
 
 # How long an example takes depends on what else the machine does; times are for benchmarks.
 settings.register_profile("suite", deadline=None)

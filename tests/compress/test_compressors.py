@@ -38,7 +38,7 @@ def normal(seed: int, size: int = LAYOUT.size) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", PLANS)
 @given(seed=st.integers(0, 2**31))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_sent_plus_left_is_accumulated_bit_for_bit(name: str, seed: int):
     gradient, residual = normal(seed), normal(seed + 1)
     of = accumulation(gradient, residual)
@@ -49,7 +49,7 @@ def test_sent_plus_left_is_accumulated_bit_for_bit(name: str, seed: int):
 
 @pytest.mark.parametrize("name", PLANS)
 @given(seed=st.integers(0, 2**31))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_rounded_values_leave_their_error_behind(name: str, seed: int):
     gradient, residual = normal(seed), normal(seed + 1)
     of, exact = accumulation(gradient, residual), accumulation(gradient, residual)
@@ -96,7 +96,6 @@ def test_exactly_k_entries_of_each_segment(name: str):
 
 
 @given(seed=st.integers(0, 2**31), size=st.integers(2, 200), share=st.floats(0.01, 1))
-@settings(deadline=None)
 def test_contraction(seed: int, size: int, share: float):
     """||x - topk(x)||^2 <= (1 - k/d) ||x||^2 for every x (algorithm notes: SLGS invariant c)."""
     x, layout = normal(seed, size), Layout(("x",), (size,))
@@ -107,7 +106,6 @@ def test_contraction(seed: int, size: int, share: float):
 
 
 @given(seed=st.integers(0, 2**31))
-@settings(deadline=None)
 def test_lemma_with_the_largest_ratio(seed: int):
     """||x - concat TopK(x_l, k_l)||^2 <= (1 - 1/c_max) ||x||^2 (lemma of the LAGS paper)."""
     x, plan = normal(seed), PLANS["lags"]

@@ -67,7 +67,7 @@ ANY_FLOATS = hnp.arrays(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ANY_FLOATS, st.data())
 def test_any_vector(x: np.ndarray, data: st.DataObject):
     assert_as_sorted(x, data.draw(st.integers(1, x.size)))
@@ -96,7 +96,7 @@ def run_fused(x: np.ndarray, residual: np.ndarray | None, scale: float, k: int) 
     return acc, indices, values, torch.tensor(int(largest), dtype=torch.int32)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ANY_FLOATS, st.sampled_from([1.0, 0.1, 3e30]), st.booleans(), st.data())
 def test_fused_is_accumulate_then_select_then_clear(x, scale: float, with_residual: bool, data: st.DataObject):
     k = data.draw(st.integers(1, x.size))

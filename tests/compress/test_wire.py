@@ -18,7 +18,7 @@ def some_indices(span: int, k: int, seed: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("wire", FORMATS, ids=str)
 @given(span=st.integers(1, 200_000), share=st.floats(1e-5, 1), seed=st.integers(0, 2**31), data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_what_is_packed_arrives(wire: WireFormat, span: int, share: float, seed: int, data: st.DataObject):
     k = max(1, int(share * span))
     indices = some_indices(span, k, seed)
@@ -56,7 +56,7 @@ def test_both_codes_are_used_and_smaller(share: float):
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=50))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_rounding_loses_nothing(numbers: list[float]):
     """What is sent and the error of rounding add up to the value, bit for bit, up to the ends of the number range."""
     values = torch.tensor(numbers, dtype=torch.float32)

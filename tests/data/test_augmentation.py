@@ -24,7 +24,7 @@ def random_images(seed: int, count: int, channels: int = 3, height: int = 8, wid
     shape=st.tuples(st.integers(3, 9), st.integers(3, 9)),
     worker=st.integers(0, 15),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_batch_is_cropped_and_mirrored_image_by_image(seed, count, channels, padding, shape, worker):
     images, augmentation = random_images(seed, count, channels, *shape), Augmentation(padding)
     drawn = augmentation.draw(seed, 3, worker, (2, count))[:, 1]

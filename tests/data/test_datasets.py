@@ -35,7 +35,7 @@ def test_image_size():
 
 
 @given(workers=st.integers(1, 20), batch=st.integers(1, 60), seed=st.integers(0, 9), epoch=st.integers(0, 9))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_an_epoch_takes_every_sample_at_most_once(workers: int, batch: int, seed: int, epoch: int):
     data = load_digits(DigitsConfig())
     order = data.epoch_order(seed, epoch, workers, batch)

@@ -12,7 +12,6 @@ from suite.measure.network import SIZES, fit_line, sizes_that_fit
 
 
 @given(start=st.floats(1e-6, 1e-2), per_byte=st.floats(1e-11, 1e-7))
-@settings(deadline=None)
 def test_a_line_is_found_exactly(start: float, per_byte: float):
     line = fit_line(list(SIZES), [start + per_byte * size for size in SIZES])
     assert line.start == pytest.approx(start, rel=1e-6) and line.per_byte == pytest.approx(per_byte, rel=1e-6)
@@ -20,7 +19,7 @@ def test_a_line_is_found_exactly(start: float, per_byte: float):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_small_times_count_as_much_as_large_ones(seed: int):
     """With 5% noise the start is still found, though the largest time is thousands of starts."""
     noise = 1 + 0.05 * np.random.default_rng(seed).standard_normal(len(SIZES))

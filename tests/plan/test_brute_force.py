@@ -43,7 +43,7 @@ def test_an_iteration_ends_with_the_longest_chain_of_messages(layers, start, per
     assert predict_plan(plan, layout, costs).iteration == pytest.approx(expected)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(layer, min_size=2, max_size=10), start, per_byte, st.booleans())
 def test_merging_finds_the_shortest_of_all_groupings(layers, start, per_byte, sparse):
     layout, costs, plan = case(layers, start, per_byte)

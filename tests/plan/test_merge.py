@@ -42,7 +42,7 @@ def test_optimal_is_what_brute_force_finds(work, line):
     assert len(groups) <= fewest
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.lists(st.tuples(st.floats(0, 2), st.floats(0, 4)), min_size=12, max_size=12), line)
 def test_brute_force_over_twelve_layers(work, line):
     ready, sizes = ready_and_sizes(work)

@@ -68,7 +68,7 @@ def test_selection_that_takes_nothing_pays_until_the_exchange_hides():
     assert advice.ranked[0].timeline.iteration == fastest
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(
     st.lists(st.tuples(st.integers(1, 50), st.integers(0, 10), st.integers(1, 10**6)), min_size=1, max_size=5),
     st.floats(0.2, 300),
