@@ -4,7 +4,6 @@
 #   snakemake --cores 2                           the laptop profile
 #   snakemake --cores 2 --config profile=smoke    every rule once, tiny
 #   snakemake --cores 2 --config profile=cifar-cpu data_root=DIR    on the data in DIR; see docs/data.md
-import os
 import sys
 from pathlib import Path
 
@@ -20,10 +19,6 @@ PROFILE = config.get("profile", "laptop")
 DATA_ROOT = str(config.get("data_root", ""))
 RESULTS = f"results/{PROFILE}"
 
-# Jobs inherit it, as all of the environment.
-if DATA_ROOT:
-    os.environ["SUITE_DATA"] = str(Path(DATA_ROOT).absolute())
-
 # Jobs run the Python that runs this file, also where its environment has not been activated.
 shell.prefix(f'set -euo pipefail; export PATH="{Path(sys.executable).parent}:$PATH"; ')
 
@@ -38,9 +33,10 @@ try:
     }
     if WANTED or DATA_ROOT:
         from suite.data import find_data
-        from suite.data.files import data_root
+        from suite.data.files import name_data_root
 
-        data_root()
+        if DATA_ROOT:
+            name_data_root(Path(DATA_ROOT))  # also of jobs, which inherit the environment
         for name in sorted(WANTED):
             find_data(name)
     EMULATIONS = emulations(PROFILE)

@@ -50,6 +50,7 @@ def measure_layers_of(config: str, overrides: list[str], batches: int):
     from suite.data import load_dataset
     from suite.measure.layers import measure_layers
     from suite.models import build_model
+    from suite.train.memory import keep_freed_memory
     from suite.train.tasks import build_task
     from suite.world import Worker
     from suite.world.worker import FlatParameters
@@ -60,6 +61,7 @@ def measure_layers_of(config: str, overrides: list[str], batches: int):
     density = _density(values.get("method"))
     experiment = validate_config(values | {"method": {"name": "slgs", "density": density}, "costs": None})
     torch.set_num_threads(experiment.world.threads)
+    keep_freed_memory()  # as training does
     device = choose_device(1, 0)
     dataset = load_dataset(experiment).to(device)
     flat = FlatParameters(build_model(experiment, dataset).to(device))

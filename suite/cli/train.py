@@ -16,12 +16,10 @@ SetOption = Annotated[
 
 
 def _name_data_root(folder: Path | None) -> Path | None:
-    """Set the variable that says where data lie, for this process and the ranks it starts."""
     if folder is not None:
-        from suite.data.files import VARIABLE, data_root
+        from suite.data.files import name_data_root
 
-        os.environ[VARIABLE] = str(folder.absolute())
-        data_root()  # refuses a folder that is not there
+        name_data_root(folder)
     return folder
 
 

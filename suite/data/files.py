@@ -55,6 +55,12 @@ def data_root() -> Path | None:
     return Path(named)
 
 
+def name_data_root(folder: Path) -> None:
+    """Make `folder` the folder of data of this process and of those it starts; refuses one that is not there."""
+    os.environ[VARIABLE] = str(folder.absolute())
+    data_root()
+
+
 def cache_root() -> Path:
     """Where decoded copies and downloads are kept: SUITE_CACHE, else lags-suite in the user's cache folder."""
     named = os.environ.get("SUITE_CACHE")
