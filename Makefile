@@ -18,10 +18,10 @@ REPORT = $(RESULTS)/report.html
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) $(if $(DATA_ROOT),data_root='$(DATA_ROOT)') --
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test replicate report reference ui lock clean
+.PHONY: help setup test replicate report so-far reference ui lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo 'Variables: PROFILE=$(PROFILE) DATA_ROOT=$(DATA_ROOT) CORES=$(CORES) PORT=$(PORT) PYTHON=$(PYTHON)'
 
 setup: ## Install the suite, its pinned packages and Horovod into .venv
@@ -36,6 +36,15 @@ replicate: setup ## Run the experiments of PROFILE and judge the claims
 
 report: setup ## Bring only the report of PROFILE up to date
 	$(SNAKEMAKE) $(REPORT)
+	@echo "Report: $(CURDIR)/$(REPORT)"
+
+so-far: setup ## Report on what PROFILE has finished, without training any more
+	$(BIN)/suite aggregate $(PROFILE)
+	$(BIN)/suite times $(PROFILE)
+	$(BIN)/suite drift $(PROFILE)
+	$(BIN)/python -m plots --results $(RESULTS)
+	$(BIN)/suite claims $(PROFILE)
+	$(BIN)/suite report $(PROFILE)
 	@echo "Report: $(CURDIR)/$(REPORT)"
 
 reference: setup ## Emulate what results/reference holds, where its settings have changed (45 minutes in all)
