@@ -32,8 +32,8 @@ def test_links_lead_somewhere(page: Path):
 
 
 def test_the_readme_names_targets_of_the_makefile():
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = set(re.findall(r"(?m)(?:`|^)make ([a-z]+)", "\n".join(page.read_text() for page in PAGES)))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?m)(?:`|^)make ([a-z-]+)", "\n".join(page.read_text() for page in PAGES)))
     assert {"replicate", "test"} <= named <= targets
 
 
