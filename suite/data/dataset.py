@@ -116,7 +116,7 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class ImageDataset(SampleDataset):
-    """Images [n, channels, H, W] with labels int64 [n], all in memory.
+    """Images [n, channels, H, W] with labels int64 [n], or vectors [n, features] with targets [n, 1], all in memory.
 
     Attributes:
         train, test: images float32 as the network takes them, or uint8 where `scale` is given.

@@ -179,9 +179,8 @@ def _write(folder: Path, arrays: Arrays) -> None:
             try:
                 os.rename(aside, folder)
             except OSError:
-                if (
-                    _read(folder) is None
-                ):  # a damaged copy; an intact one is somebody else's, where nothing can be locked
+                # What is there is a damaged copy, or an intact one of somebody else's, where nothing can be locked.
+                if _read(folder) is None:
                     shutil.rmtree(folder, ignore_errors=True)
                     os.rename(aside, folder)
         finally:
