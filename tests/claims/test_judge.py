@@ -137,7 +137,10 @@ def test_the_stored_claims_name_experiments_of_their_profiles(monkeypatch):
     from suite.config.profiles import profile_cells
 
     monkeypatch.chdir(ROOT)
-    cells = {name: {(c.experiment, c.method) for c in profile_cells(name)} for name in ("laptop", "cifar-cpu", "cifar")}
+    cells = {
+        name: {(c.experiment, c.method) for c in profile_cells(name)}
+        for name in ("laptop", "cifar-cpu", "cifar", "paper")
+    }
     for own in all_claims():
         for profile in set(own.judged_by) & cells.keys():
             assert profile != "cifar-cpu" or own.scope.get(profile), f"{own.id} does not say what was cut"

@@ -42,8 +42,7 @@ def test_the_laptop_profile_is_the_main_job(at_root):
         assert cell.config["train"]["max_iterations"] > TRACED_ITERATION
 
 
-def test_claims_name_experiments_and_methods_that_exist(at_root):
-    cells = {(cell.experiment, cell.method) for cell in profile_cells("laptop")}
+def test_claims_name_models_and_networks_that_exist(at_root):
     claims = read_claims(ROOT / "replications" / "lags2019")
     assert {c.id for c in claims} == {f"S{i}" for i in range(1, 10)} | {f"RQ{i}" for i in range(1, 6)} | {"A1", "A2"}
     for claim in claims:
@@ -51,8 +50,6 @@ def test_claims_name_experiments_and_methods_that_exist(at_root):
         for check in claim.checks:
             if isinstance(check, TimeCheck):
                 assert set(check.models) <= set(published_models()) and check.network in read_networks()
-            else:
-                assert {(check.experiment, method) for method in (check.method, check.against) if method} <= cells
 
 
 @pytest.mark.parametrize(
