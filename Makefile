@@ -18,7 +18,7 @@ REPORT = $(RESULTS)/report.html
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) --config profile=$(PROFILE) $(if $(DATA_ROOT),data_root='$(DATA_ROOT)') --
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test replicate report so-far reference ui lock clean
+.PHONY: help setup test test-slurm replicate report so-far reference ui lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -27,8 +27,11 @@ help: ## List the targets
 setup: ## Install the suite, its pinned packages and Horovod into .venv
 	@$(PYTHON) cluster/setup.py
 
-test: setup ## Run the tests (PYTEST_ARGS="-m 'not slow'" for a selection)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: setup ## Run the tests, two at a time (PYTEST_ARGS="-m 'not slow'" for a selection)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+test-slurm: setup ## Only the tests that start a private Slurm: jobs of many ranks, time limits, the pipeline (root)
+	$(BIN)/python -m pytest -m slurm $(PYTEST_ARGS)
 
 replicate: setup ## Run the experiments of PROFILE and judge the claims
 	$(SNAKEMAKE)
@@ -39,12 +42,7 @@ report: setup ## Bring only the report of PROFILE up to date
 	@echo "Report: $(CURDIR)/$(REPORT)"
 
 so-far: setup ## Report on what PROFILE has finished, without training any more
-	$(BIN)/suite aggregate $(PROFILE)
-	$(BIN)/suite times $(PROFILE)
-	$(BIN)/suite drift $(PROFILE)
-	$(BIN)/python -m plots --results $(RESULTS)
-	$(BIN)/suite claims $(PROFILE)
-	$(BIN)/suite report $(PROFILE)
+	$(BIN)/suite so-far $(PROFILE)
 	@echo "Report: $(CURDIR)/$(REPORT)"
 
 reference: setup ## Emulate what results/reference holds, where its settings have changed (45 minutes in all)

@@ -4,6 +4,7 @@
 #   snakemake --cores 2                           the laptop profile
 #   snakemake --cores 2 --config profile=smoke    every rule once, tiny
 #   snakemake --cores 2 --config profile=cifar-cpu data_root=DIR    on the data in DIR; see docs/data.md
+#   snakemake --profile cluster/slurm --config profile=paper        on a Slurm cluster; see docs/slurm.md
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from snakemake.exceptions import WorkflowError
 
 from suite.config import validate_config
 from suite.config.profiles import profile_cells
+from suite.config.site import site_from
 from suite.emulate.check import why_not
 from suite.emulate.grid import emulations
 from suite.errors import SuiteError
@@ -40,8 +42,27 @@ try:
         for name in sorted(WANTED):
             find_data(name)
     EMULATIONS = emulations(PROFILE)
+    SITE = site_from(config)
+    # What cannot fit is refused before anything is submitted. Without a site all runs on this machine.
+    RESOURCES = {
+        folder: SITE.resources(f"{PROFILE}/{folder}", settings.world) if SITE else {}
+        for folder, settings in SETTINGS.items()
+    }
+    SLURM_RESOURCES = sorted({name for found in RESOURCES.values() for name in found})
 except SuiteError as error:
     raise WorkflowError(str(error))
+
+
+# On a cluster, what only reads and writes tables stays where Snakemake runs: submitting it would take longer.
+localrules:
+    all,
+    aggregate,
+    track,
+    drift,
+    times,
+    figures,
+    claims,
+    report,
 
 
 include: "rules/common.smk"
@@ -56,3 +77,7 @@ rule all:
         report=f"{RESULTS}/report.html",
         tracked=f"{RESULTS}/.tracked",
         drift=rules.drift.output,
+
+
+onerror:
+    print(f"What has finished is reported by: snakemake --cores 1 --config profile={PROFILE} -- so_far")

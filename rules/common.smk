@@ -5,12 +5,28 @@ from pathlib import Path
 HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
 
 
+def folder_of(wildcards):
+    return f"{wildcards.experiment}/{wildcards.method}/{wildcards.seed}"
+
+
 def cell_of(wildcards):
-    return CELLS[f"{wildcards.experiment}/{wildcards.method}/{wildcards.seed}"]
+    return CELLS[folder_of(wildcards)]
 
 
-def ranks_of(wildcards):
-    return cell_of(wildcards).config.get("world", {}).get("processes", 1)
+def threads_of(wildcards):
+    """Cores a run takes of this machine; a cluster is asked for each rank's, see `resource`."""
+    world = SETTINGS[folder_of(wildcards)].world
+    return world.threads if SITE else world.processes * world.threads
+
+
+# What measures takes all cores, of this machine or of one of the cluster's nodes.
+ALL_CORES = SITE.cpus_per_node if SITE else workflow.cores
+NODE = SITE.node_resources() if SITE else {}
+
+
+def resource(name):
+    """A resource of Slurm jobs, as the site gives it to the cell; unset where it gives none."""
+    return lambda wildcards: RESOURCES[folder_of(wildcards)].get(name)
 
 
 def fallback_of(wildcards):

@@ -14,7 +14,9 @@ rule emulate:
     params:
         profile=PROFILE,
         settings=sorted(emulation.hash for emulation in EMULATIONS),
-    threads: workflow.cores
+    threads: ALL_CORES
+    resources:
+        **NODE,
     conda:
         "../environment.yml"
     shell:
@@ -27,7 +29,9 @@ rule selection:
         f"{RESULTS}/tables/selection.json",
     log:
         f"{RESULTS}/logs/selection.log",
-    threads: workflow.cores
+    threads: ALL_CORES
+    resources:
+        **NODE,
     conda:
         "../environment.yml"
     shell:

@@ -14,8 +14,11 @@ rule train:
         folder=lambda wildcards, output: output[0].rpartition("/")[0],
         settings=lambda wildcards: cell_of(wildcards).config_hash,
         fallback=fallback_of,
-    threads: ranks_of
+    threads: threads_of
+    resources:
+        **{name: resource(name) for name in SLURM_RESOURCES},
     conda:
         "../environment.yml"
     shell:
-        "python -m suite train {params.address} --out {params.folder} --restart-if-changed {params.fallback} > {log} 2>&1"
+        # Without a shell in between, which would die of the signal that Slurm sends ahead of a time limit.
+        "exec python -m suite train {params.address} --out {params.folder} --restart-if-changed {params.fallback} > {log} 2>&1"

@@ -1,9 +1,11 @@
 """Fixtures every test file may use."""
 
+import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,7 +13,8 @@ import torch
 import yaml
 from hypothesis import settings
 
-from helpers import tiny_settings
+from alone import pytest_runtest_protocol  # noqa: F401 (a hook of pytest)
+from helpers import ROOT, require, tiny_settings
 from suite.config import ExperimentConfig, validate_config
 
 # How long an example takes depends on what else the machine does; times are for benchmarks.
@@ -60,3 +63,22 @@ def config_file(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+def private_slurm_module() -> ModuleType:
+    """cluster/slurm/private_slurm.py, which is a script and in no package."""
+    spec = importlib.util.spec_from_file_location("private_slurm", ROOT / "cluster" / "slurm" / "private_slurm.py")
+    module = sys.modules.setdefault("private_slurm", importlib.util.module_from_spec(spec))
+    if not hasattr(module, "PrivateSlurm"):
+        spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory) -> Iterator:
+    """Four nodes of four CPUs and four fake GPUs."""
+    module = private_slurm_module()
+    reason = module.why_not()
+    require("slurm", reason is None, f"no private Slurm here: {reason}")
+    with module.private_slurm(tmp_path_factory.mktemp("slurm")) as running:
+        yield running

@@ -1,6 +1,7 @@
 """Commands that look without training: list, doctor."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -55,8 +56,22 @@ def _summary(docstring: str) -> str:
     return " ".join(docstring.split("\n\n")[0].split())
 
 
-def doctor(data_root: DataRootOption = None) -> None:
-    """Tell what this machine can and cannot do; exits with 1 when the main job (make replicate) could not run."""
+def doctor(
+    data_root: DataRootOption = None,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Look at the cluster instead: a small job on every node of the partition.")
+    ] = False,
+    site: Annotated[Path, typer.Option(help="Where the cluster is described.")] = Path("cluster/slurm/site.yaml"),
+    patience: Annotated[float, typer.Option(help="Seconds to wait for the cluster's nodes.")] = 300.0,
+) -> None:
+    """Tell what this machine can and cannot do; exits with 1 when the main job (make replicate) could not run.
+
+    With --slurm, tell what the nodes of a cluster have; exits with 1 when one of them cannot train with the others.
+    """
+    if slurm:
+        from suite.cli.cluster import report_cluster
+
+        raise typer.Exit(0 if report_cluster(site, patience) else 1)
     from suite.cli.doctor import examine
 
     findings = examine()

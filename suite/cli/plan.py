@@ -24,6 +24,10 @@ def plan(
     compare_merging: Annotated[
         bool, typer.Option("--compare-merging", help="Also compare MG-WFBP's rule with the optimum on random networks.")
     ] = False,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="CONFIG is a profile: estimate iterations, hours and disk of all it trains."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
     data_root: DataRootOption = None,
 ) -> None:
@@ -31,6 +35,8 @@ def plan(
 
     With `costs` in CONFIG also when: the predicted iteration, beside those of the other methods under the same costs.
     """
+    if estimate:
+        return _estimate(config, as_json)
     from suite.config import load_config
     from suite.errors import ConfigError
     from suite.methods import build_method
@@ -61,6 +67,34 @@ def plan(
         draw_timelines(figure, {row.title: row.timeline for row in rows if row.title in wanted})
         if not as_json:
             print(f"wrote {figure}")
+
+
+_NETWORK = "10gbe"  # of the estimates
+
+
+def _estimate(profile: str, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from suite.cli.times import check_profile
+    from suite.speed.estimate import estimate
+    from suite.words import amount_of_bytes, number
+
+    check_profile(profile)
+    rows = list(estimate(profile, _NETWORK))
+    if as_json:
+        print(json.dumps({"profile": profile, "network": _NETWORK, "rows": rows}, indent=2))
+        return
+    table = Table("experiment", "method", "seeds", "ranks", "iterations", "hours a run", "rank hours", "disk",
+                  title=f"Profile {profile}, estimated")  # fmt: skip
+    for row in rows:
+        counts = [str(row["seeds"]), str(row["ranks"]), f"{row['iterations']:,}"]
+        times = [number(row["hours"], 2), number(row["rank_hours"], 2)]
+        table.add_row(row["experiment"], row["method"], *counts, *times, amount_of_bytes(row["bytes"]))
+    Console(width=120).print(table)
+    hours = sum(row["rank_hours"] or 0 for row in rows)
+    print(f"in all {number(hours, 2)} rank hours and {amount_of_bytes(sum(row['bytes'] for row in rows))}; ", end="")
+    print("times are predicted for the authors' cards on 10 Gb/s Ethernet, without loading and evaluation")
 
 
 def _bytes_on_the_wire(experiment, plan) -> tuple[float, str]:

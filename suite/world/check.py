@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from suite.config.experiment import WorldConfig
 from suite.errors import ConfigError
+from suite.world.slurm import allocation_for, mpi_of_slurm
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ def horovod_build() -> HorovodBuild:
 
 
 def check_machine(config: WorldConfig) -> None:
-    """Refuse a transport that is not here."""
+    """Refuse a transport that is not here, and a Slurm job that is too small."""
+    found = allocation_for(config)
     if config.transport != "horovod":
         return
     build = horovod_build()
@@ -40,5 +42,7 @@ def check_machine(config: WorldConfig) -> None:
         raise ConfigError(
             f"this Horovod was built without {config.controller} (it has {', '.join(build.controllers)}); {instead}"
         )
-    if config.controller == "mpi" and shutil.which("mpirun") is None:
+    if config.controller == "mpi" and found is not None:
+        mpi_of_slurm()
+    elif config.controller == "mpi" and shutil.which("mpirun") is None:
         raise ConfigError("world.controller is mpi, but there is no mpirun in PATH; install Open MPI or use gloo")

@@ -115,11 +115,17 @@ class TorchTransport:
 
     @classmethod
     def through(cls, store: str, rank: int, size: int, device: torch.device) -> "TorchTransport":
-        """Make the process group, whose members find each other through the file `store`."""
+        """Make the process group, whose members find each other through `store`: file://PATH or tcp://ADDRESS:PORT."""
         import torch.distributed as dist
 
+        kind, _, where = store.partition("://")
+        if kind == "file":
+            shared: dist.Store = dist.FileStore(where, size)
+        else:
+            address, _, port = where.rpartition(":")
+            shared = dist.TCPStore(address, int(port), is_master=False)
         backend = "nccl" if device.type == "cuda" else "gloo"
-        dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=size)
+        dist.init_process_group(backend, store=shared, rank=rank, world_size=size)
         return cls()
 
     def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:

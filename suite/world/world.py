@@ -76,7 +76,7 @@ def _in_order(contributions: Any) -> torch.Tensor:
 
 
 def choose_device(processes: int, local_rank: int) -> torch.device:
-    """A GPU of its own for every process where there are enough, the CPU otherwise."""
+    """A GPU of its own for every one of this host's processes where there are enough, the CPU otherwise."""
     if torch.cuda.is_available() and torch.cuda.device_count() >= processes:
         torch.cuda.set_device(local_rank)
         return torch.device("cuda", local_rank)
@@ -116,7 +116,7 @@ def open_world(config: WorldConfig) -> World:
     """Join the group this process was started for (see `suite.world.launch`) and describe it."""
     local_rank = int(os.environ.get("SUITE_LOCAL_RANK") or os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK") or 0)
     share_cores(config, local_rank)
-    device = choose_device(config.processes, local_rank)
+    device = choose_device(int(os.environ.get("SUITE_LOCAL_SIZE") or config.processes), local_rank)
     if config.transport == "virtual":
         transport: Transport = VirtualTransport()
     elif config.transport == "horovod":

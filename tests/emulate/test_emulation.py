@@ -15,7 +15,7 @@ import yaml
 from helpers import ROOT, require
 from suite.emulate.check import why_not
 
-pytestmark = [pytest.mark.slow, pytest.mark.horovod]
+pytestmark = [pytest.mark.slow, pytest.mark.horovod, pytest.mark.alone]
 
 # Two layers of half a million entries each, on a device that takes 20 ms for them.
 LAYERS = {

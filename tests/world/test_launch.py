@@ -1,7 +1,6 @@
-"""A rank that dies takes all down, the first error is shown, and the same command finishes the run."""
+"""Ranks are started, told of signals and ended as one; what befalls runs is in tests/faults."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from suite.config.experiment import WorldConfig
 from suite.errors import SuiteError
 from suite.world.check import horovod_build
 from suite.world.launch import launch
-from training import summary_of
+from suite.world.ranks import rank_environments
 
 TRAIN = {"epochs": 40, "batch_size": 2, "checkpoint_every": 20, "max_iterations": 240}
 
@@ -42,49 +41,19 @@ def wait_for_checkpoint(out: Path) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
-@pytest.mark.horovod
-def test_killing_one_of_four_horovod_ranks(config_file, suite_command, tmp_path):
+@pytest.fixture
+def by_mpi() -> list[str]:
+    """Options that put 4 workers on 2 processes that mpirun starts; the other ways are in tests/faults."""
     build = horovod_build()
-    require("horovod", "gloo" in build.controllers, f"Horovod with Gloo is not here ({build.reason})")
-    config = config_file(train=TRAIN, world={"workers": 4})
-    four = ["--set", "world.transport=horovod", "--set", "world.processes=4"]
-    out = tmp_path / "broken"
-    process = start(config, out, *four)
-    wait_for_checkpoint(out)
-    ranks = ranks_of(out)
-    assert len(ranks) == 4
-    ranks[2].send_signal(signal.SIGKILL)
-    killed = time.monotonic()
-    output, _ = process.communicate(timeout=60)
-    assert time.monotonic() - killed < 60 and process.returncode == 1
-    assert "rank 2 was killed by SIGKILL and all ranks were ended" in output
-    assert not ranks_of(out) and not (out / "summary.json").exists()
-    again = suite_command("train", config, "--out", out, *four)
-    assert again.returncode == 0 and re.search(r"continuing .* from iteration \d+", again.stdout)
-    undisturbed = suite_command("train", config, "--out", tmp_path / "straight")
-    assert undisturbed.returncode == 0
-    sides = [summary_of(folder) for folder in (out, tmp_path / "straight")]
-    assert sides[0]["parameters_sha256"] == sides[1]["parameters_sha256"] and sides[0]["resumed_at"]
-
-
-@pytest.fixture(params=[("torch", "gloo"), ("horovod", "mpi")], ids="-".join)
-def on_two_processes(request) -> list[str]:
-    """Options that put 4 workers on 2 processes, by each of the ways processes are started."""
-    transport, controller = request.param
-    if controller == "mpi":
-        build = horovod_build()
-        require("mpi", "mpi" in build.controllers, f"Horovod with MPI is not here ({build.reason or 'not built in'})")
-    return ["--set", f"world={{workers: 4, processes: 2, transport: {transport}, controller: {controller}}}"]
+    require("mpi", "mpi" in build.controllers, f"Horovod with MPI is not here ({build.reason or 'not built in'})")
+    return ["--set", "world={workers: 4, processes: 2, transport: horovod, controller: mpi}"]
 
 
 @pytest.mark.slow
-def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(
-    config_file, suite_command, tmp_path, on_two_processes
-):
+def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(config_file, suite_command, tmp_path, by_mpi):
     """SIGTERM to the launcher: every rank agrees on the iteration to stop at; another placement continues."""
     config, out = config_file(train=TRAIN, world={"workers": 4}), tmp_path / "run"
-    process = start(config, out, *on_two_processes)
+    process = start(config, out, *by_mpi)
     wait_for_checkpoint(out)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
@@ -94,9 +63,9 @@ def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(
 
 
 @pytest.mark.slow
-def test_killing_the_launcher_leaves_no_rank_behind(config_file, tmp_path, on_two_processes):
+def test_killing_the_launcher_leaves_no_rank_behind(config_file, tmp_path, by_mpi):
     config, out = config_file(train=TRAIN, world={"workers": 4}), tmp_path / "run"
-    process = start(config, out, *on_two_processes)
+    process = start(config, out, *by_mpi)
     wait_for_checkpoint(out)
     assert len(ranks_of(out)) >= 2  # and mpirun, whose command line holds the rank's
     process.kill()
@@ -105,6 +74,18 @@ def test_killing_the_launcher_leaves_no_rank_behind(config_file, tmp_path, on_tw
     while ranks_of(out) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not ranks_of(out)
+
+
+@pytest.mark.horovod
+@pytest.mark.parametrize("own", [None, "60"])
+def test_a_busy_machine_is_no_reason_for_horovod_to_give_up(monkeypatch, own: str | None):
+    build = horovod_build()
+    require("horovod", "gloo" in build.controllers, f"Horovod with Gloo is not here ({build.reason})")
+    monkeypatch.delenv("HOROVOD_GLOO_TIMEOUT_SECONDS", raising=False)
+    if own:
+        monkeypatch.setenv("HOROVOD_GLOO_TIMEOUT_SECONDS", own)
+    with rank_environments(WorldConfig(workers=2, processes=2, transport="horovod")) as environments:
+        assert [rank["HOROVOD_GLOO_TIMEOUT_SECONDS"] for rank in environments] == [own or "300"] * 2
 
 
 def test_the_first_error_is_shown(tmp_path):

@@ -1,0 +1,32 @@
+"""What a profile is said to take, against what is known of its runs."""
+
+import pytest
+
+from suite.config import validate_config
+from suite.config.profiles import find_cell
+from suite.data import load_dataset
+from suite.speed.estimate import disk, estimate, iterations
+from training import parameters_after
+
+
+def test_iterations_follow_from_the_data():
+    assert iterations(validate_config(find_cell("paper/resnet20/lags/0").config)) == 120 * (50_000 // (16 * 32))
+    pydoc = validate_config(find_cell("laptop/pydoc/lags/0").config)
+    assert iterations(pydoc) == 3 * load_dataset(pydoc).iterations(16, 8)
+    assert iterations(validate_config(find_cell("smoke/digits/lags/0").config)) == 12
+
+
+def test_a_row_an_experiment_and_method():
+    rows = {(row["experiment"], row["method"]): row for row in estimate("smoke", "10gbe")}
+    assert rows.keys() == {("digits", m) for m in ("dense", "slgs", "lags")} | {("pydoc", "lags"), ("ranks", "lags")}
+    lags, ranks = rows["digits", "lags"], rows["ranks", "lags"]
+    assert lags["seeds"] == 2 and ranks["ranks"] == 4 and lags["hours"] > 0
+    assert ranks["rank_hours"] == pytest.approx(4 * ranks["hours"])
+    assert rows["digits", "dense"]["bytes"] < lags["bytes"]
+
+
+def test_the_size_on_disk_is_about_right(tiny, tmp_path):
+    config = tiny(model={"name": "lstm", "hidden": 200}, train={"max_iterations": 12, "checkpoint_every": 4})
+    parameters_after(config, tmp_path)
+    real = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert disk(config, 12) == pytest.approx(real, rel=0.2)
