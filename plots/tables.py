@@ -26,6 +26,7 @@ _TEXT = {
     "emulated": "emulated_in model method network selection",
     "emulated_timeline": "emulated_in model method network selection kind phase event",
     "run_times": "experiment method network source",
+    "states": "run state",
 }
 _NUMBERS = {
     "runs": "seed workers processes density ratio_cap final iterations bytes_sent hidden_share",
@@ -43,10 +44,11 @@ _NUMBERS = {
     "emulated": "workers predicted_s iteration_s",
     "emulated_timeline": "workers start end",
     "run_times": "workers iteration_s",
+    "states": "seed",
 }
 _FLAGS = {"error_feedback", "adaptive", "k_is_one"}
 # A profile may do without these.
-_OPTIONAL = ("run_times",)
+_OPTIONAL = ("run_times", "states")
 
 
 class TableError(Exception):
@@ -71,6 +73,7 @@ class Tables:
     emulated: pd.DataFrame
     emulated_timeline: pd.DataFrame
     run_times: pd.DataFrame
+    states: pd.DataFrame
 
     @classmethod
     def read(cls, results: Path) -> "Tables":

@@ -9,7 +9,8 @@ rule aggregate:
         expand(
             f"{RESULTS}/tables/{{table}}.csv",
             table=[
-                "runs", "epochs", "losses", "phases", "timeline", "assumption", "delta_by_kind", "assumption_iterations"
+                "runs", "epochs", "losses", "phases", "timeline", "assumption", "delta_by_kind", "assumption_iterations",
+                "states",
             ],
         ),
     log:
@@ -104,3 +105,15 @@ rule report:
         "../environment.yml"
     shell:
         "python -m suite report {params.profile} > {log} 2>&1"
+
+
+# What is there, also where cells have failed: for after `snakemake --keep-going`. Not a part of `all`.
+rule so_far:
+    log:
+        f"{RESULTS}/logs/so-far.log",
+    params:
+        profile=PROFILE,
+    conda:
+        "../environment.yml"
+    shell:
+        "python -m suite so-far {params.profile} > {log} 2>&1"

@@ -5,6 +5,7 @@ class SuiteError(Exception):
     """A run failed. The message is one sentence with the rule and the fix; the command line exits with 1."""
 
     exit_code = 1
+    kind = "failed"  # what became of the run, as failure.json and the table of states call it
 
 
 class ConfigError(SuiteError):
@@ -13,9 +14,22 @@ class ConfigError(SuiteError):
     exit_code = 2
 
 
+class Diverged(SuiteError):
+    """Too many iterations in a row had a gradient that was not finite."""
+
+    kind = "diverged"
+
+
+class Stalled(SuiteError):
+    """Nothing moved for as long as `train.stall_limit` allows."""
+
+    kind = "timed out"
+
+
 class Interrupted(SuiteError):
     """A signal ended the run after its checkpoint was written. Exits with 128 + the signal's number."""
 
+    kind = "stopped"
     promise = "the same command continues from it"
 
     def __init__(self, message: str, signal_number: int):

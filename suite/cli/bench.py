@@ -1,4 +1,4 @@
-"""`suite bench select|exchange|step|world|predict|loading`: how fast, against baselines measured in the same run."""
+"""`suite bench select|exchange|step|world|predict|loading|pipeline`: how fast, mostly against baselines."""
 
 import json
 from collections.abc import Iterable
@@ -198,6 +198,30 @@ def loading(
         "ratio: how many processes that train one thread could feed",
     ]
     _show(found, as_json, f"Loading on one thread, medians of {found['repeats']}", columns, rows, lines)
+
+
+@bench.command("pipeline")
+def pipeline(
+    runs: Annotated[int, typer.Option(min=1, help="Made-up finished runs of 16 ranks each.")] = 500,
+    quick: QuickOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Time what is built from runs, with peak memory: the pipeline's plan, tables, MLflow, figures, claims, report."""
+    from pathlib import Path
+
+    from suite.bench.pipeline import bench_pipeline
+    from suite.errors import ConfigError
+
+    if not Path("Snakefile").exists():
+        raise ConfigError("there is no Snakefile here; run from the root of the suite's checkout")
+    found = bench_pipeline(20 if quick else runs, Path.cwd())
+    rows = [
+        (name, f"{seconds:.1f}", f"{found['cpu_seconds'][name]:.1f}", f"{found['peak_megabytes'][name]:,.0f}")
+        for name, seconds in found["seconds"].items()
+    ]
+    sizes = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in found["bytes"].items())
+    title = f"{found['runs']} runs of {found['ranks']} ranks; each step a process of its own"
+    _show(found, as_json, title, ("step", "seconds", "on a processor", "peak MB"), rows, [sizes])
 
 
 def _phases(found: dict[str, float]) -> str:

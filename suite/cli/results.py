@@ -1,4 +1,4 @@
-"""Commands that build on finished runs: aggregate, track, claims, report, keep, drift."""
+"""Commands that build on what has been run: states, aggregate, track, claims, report, so-far, keep, drift."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +11,47 @@ ResultsOption = Annotated[Path, typer.Option("--results", help="Folder that hold
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    for command in (aggregate, track, claims, report, keep, drift):
+    for command in (states, aggregate, track, claims, report, so_far, keep, drift):
         app.command()(command)
+
+
+def states(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Show what became of every cell of PROFILE, and why those ended that did; writes tables/states.csv."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from suite.record.states import DONE, cell_states, write_states
+
+    write_states(results / profile)
+    found = cell_states(results / profile)
+    table = Table("cell", "state", "iteration", "reason", title=f"Cells of {profile} that are not done")
+    for one in found:
+        if one.state != DONE:
+            iteration = "" if one.iteration is None else str(one.iteration)
+            table.add_row(one.run.partition("/")[2], one.state, iteration, one.reason.partition("\n")[0])
+    if table.row_count:
+        Console().print(table)
+    counts = {state: sum(one.state == state for one in found) for state in dict.fromkeys(one.state for one in found)}
+    print(", ".join(f"{count} {state}" for state, count in counts.items()))
+
+
+def so_far(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+    """Report on what PROFILE has finished, without training any more; what is missing is said."""
+    import subprocess
+    import sys
+
+    from suite.cli.times import times
+    from suite.errors import SuiteError
+
+    states(profile, results)
+    aggregate(profile, results)
+    times(profile, results)
+    drift(profile, results)
+    drawn = subprocess.run([sys.executable, "-m", "plots", "--results", str(results / profile)])
+    if drawn.returncode:
+        raise SuiteError("the figures could not be drawn; run from the root of the suite's checkout")
+    claims(profile, results)
+    report(profile, results)
 
 
 def aggregate(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
@@ -23,11 +62,17 @@ def aggregate(profile: ProfileArgument = "laptop", results: ResultsOption = Path
         print(path)
 
 
-def track(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
+def track(
+    profile: ProfileArgument = "laptop",
+    results: ResultsOption = Path("results"),
+    server: Annotated[
+        str | None, typer.Option(help="URI of a tracking server, in place of the file.", show_default=False)
+    ] = None,
+) -> None:
     """Import the finished runs into MLflow (results/PROFILE/mlflow.db); importing twice changes nothing."""
     from suite.record.track import track as import_runs
 
-    counts = import_runs(results / profile)
+    counts = import_runs(results / profile, server)
     print(", ".join(f"{n} {what}" for what, n in counts.items()))
 
 

@@ -1,11 +1,15 @@
 """`suite train`: one training run, in this process or in ranks it starts."""
 
 import os
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
+
+from suite.errors import Interrupted
 
 ConfigArgument = Annotated[
     str, typer.Argument(help="A YAML file, or the address PROFILE/EXPERIMENT/METHOD/SEED of a cell of a replication.")
@@ -81,12 +85,16 @@ def train(
     if not folder.claim(experiment, restart_if_changed):
         print(f"{folder.path} is complete: nothing to do")
         return
-    if world.processes == 1 and world.transport == "virtual":
-        run_here(folder)
-    else:
-        from suite.world.launch import launch
+    try:
+        if world.processes == 1 and world.transport == "virtual":
+            run_here(folder)
+        else:
+            from suite.world.launch import launch
 
-        launch(world, [sys.executable, "-m", "suite", "rank", str(folder.path)], folder.logs)
+            launch(world, [sys.executable, "-m", "suite", "rank", str(folder.path)], folder.logs)
+    except BaseException as error:
+        folder.record_failure(error)
+        raise
 
 
 def rank(path: Path) -> None:
@@ -95,10 +103,16 @@ def rank(path: Path) -> None:
     from suite.world.ranks import end_with_launcher
 
     end_with_launcher()
+    signal.signal(signal.SIGTERM, _stop_early)
     run_here(RunFolder(path))
     sys.stdout.flush()
     # Horovod's and NCCL's background threads may wait for partners at interpreter exit; everything is written.
     os._exit(0)
+
+
+def _stop_early(number: int, frame: FrameType | None) -> None:
+    """A signal before training has begun, and with it the trainer's own way to stop."""
+    raise Interrupted(f"stopped by signal before it trained; {Interrupted.promise}", number)
 
 
 def run_here(folder) -> None:

@@ -255,6 +255,11 @@ class TrainConfig(Strict):
     max_skipped: PositiveInt = Field(
         3, description="consecutive iterations with a non-finite gradient that end the run"
     )
+    stall_limit: PositiveFloat | None = Field(
+        300.0,
+        description="seconds without progress on any process that end the run: longer than the forward and backward of "
+        "one worker; null waits for ever",
+    )
 
 
 class AssumptionConfig(Strict):

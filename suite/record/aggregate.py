@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from suite.config.experiment import variants
 from suite.config.profiles import Cell, profile_cells
+from suite.config.values import read_yaml
 from suite.errors import SuiteError
 from suite.record.atomic import replacing
 from suite.record.delta import delta_by_kind
 from suite.record.run_folder import RunFolder, resolved
+from suite.record.states import write_states
 
 # A figure of one run draws at most this many iterations; longer runs are thinned evenly.
 _DRAWN_ITERATIONS = 500
@@ -27,7 +28,7 @@ _DRAWN_ITERATIONS = 500
 _DRAWN_KEYS = ("experiment", "method", "label", "seed")
 _PHASES = ("compute", "select", "exchange", "apply", "measure", "other")
 # Training settings in which runs of one task may differ.
-_NO_TASK = {"seed", "checkpoint_every", "max_skipped"}
+_NO_TASK = {"seed", "checkpoint_every", "max_skipped", "stall_limit"}
 
 
 @dataclass(frozen=True)
@@ -78,15 +79,16 @@ def finished_runs(results: Path) -> Iterator[FinishedRun]:
         folder = RunFolder(results / "runs" / cell.folder)
         summary = folder.read_summary()
         if summary is not None:
-            yield FinishedRun(cell, folder, summary, resolved(yaml.safe_load(folder.config.read_text())))
+            yield FinishedRun(cell, folder, summary, resolved(read_yaml(folder.config)))
 
 
 def aggregate(results: Path) -> list[Path]:
-    """Write results/<profile>/tables/*.csv from the finished runs; returns the files.
+    """Write results/<profile>/tables/*.csv: states of all cells, all else from the finished runs; returns the files.
 
     Raises:
         SuiteError: no run is finished, or a run's file is damaged.
     """
+    written = [write_states(results)]
     runs = list(finished_runs(results))
     if not runs:
         raise SuiteError(
@@ -99,14 +101,15 @@ def aggregate(results: Path) -> list[Path]:
         "phases": pd.concat([_with_keys(run, _phases(run)) for run in runs]),
         "timeline": pd.concat([_with_keys(run, _timeline(run)) for run in runs]),
     }
-    first = _first_cells(runs)
-    series = [(run, _assumption(run)) for run in runs]
-    tables["assumption"] = pd.concat([_with_keys(run, _by_epoch(frame)) for run, frame in series])
-    tables["delta_by_kind"] = pd.concat([_with_keys(run, delta_by_kind(frame)) for run, frame in series])
-    tables["assumption_iterations"] = pd.concat(
-        [_with_keys(run, _thinned(frame), _DRAWN_KEYS) for run, frame in series if run.cell in first]
-    )
-    written = []
+    first = {cell.address for cell in _first_cells(runs)}
+    parts: dict[str, list[pd.DataFrame]] = {"assumption": [], "delta_by_kind": [], "assumption_iterations": []}
+    for run in runs:
+        frame = _assumption(run)  # the longest of a run's files: one is in memory at a time
+        parts["assumption"].append(_with_keys(run, _by_epoch(frame)))
+        parts["delta_by_kind"].append(_with_keys(run, delta_by_kind(frame)))
+        if run.cell.address in first:
+            parts["assumption_iterations"].append(_with_keys(run, _thinned(frame), _DRAWN_KEYS))
+    tables |= {name: pd.concat(frames) for name, frames in parts.items()}
     for name, table in tables.items():
         path = results / "tables" / f"{name}.csv"
         with replacing(path) as aside:
@@ -134,7 +137,8 @@ def _run_row(run: FinishedRun) -> dict[str, Any]:
 def _with_keys(run: FinishedRun, frame: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
     """The frame behind the run's keys, all of them or those named."""
     keys = {name: value for name, value in run.keys.items() if names is None or name in names}
-    return frame.assign(**keys)[[*keys, *(c for c in frame.columns if c not in keys)]]
+    columns = keys | {name: frame[name] for name in frame.columns if name not in keys}
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def _first_cells(runs: list[FinishedRun]) -> list[Cell]:

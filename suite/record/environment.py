@@ -5,11 +5,14 @@ import os
 import platform
 import socket
 import subprocess
+import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from suite.config import ExperimentConfig
+from suite.record.atomic import write_json
 
 _PACKAGES = (
     "torch",
@@ -24,18 +27,63 @@ _PACKAGES = (
 )
 
 
-def describe_environment(config: ExperimentConfig, threads: int, device: str) -> dict[str, Any]:
-    """Versions, source commit, machine, transport and seeds; plain values."""
-    return describe_machine() | {
-        "affinity": sorted(os.sched_getaffinity(0)),
-        "threads": threads,
-        "device": device,
+def record_environment(path: Path, config: ExperimentConfig, ranks: list[dict[str, Any]]) -> None:
+    """Write what a run runs on to `path`, and say on stderr where it is not what was asked for."""
+    found = describe_machine() | {
+        "host": ranks[0]["node"],
+        "threads": ranks[0]["threads"],
+        "device": ranks[0]["device"],
         "transport": config.world.transport,
         "controller": config.world.controller if config.world.transport == "horovod" else None,
         "processes": config.world.processes,
         "workers": config.world.workers,
         "seeds": {"train": config.train.seed, "split": getattr(config.data, "split_seed", None)},
+        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        "ranks": ranks,
+        "warnings": placement_warnings(config.world.threads, ranks),
     }
+    write_json(path, found)
+    for warning in found["warnings"]:
+        print(f"suite: warning: {warning}", file=sys.stderr, flush=True)
+
+
+def describe_rank(threads: int, device: str) -> dict[str, Any]:
+    """Where this process is and what it may use; `affinity` are the cores it may run on, "0-3,8" say."""
+    node = os.environ.get("SLURMD_NODENAME", socket.gethostname())
+    interface = os.environ.get("HOROVOD_GLOO_IFACE") or os.environ.get("GLOO_SOCKET_IFNAME")
+    return {
+        "node": node,
+        "affinity": spans(os.sched_getaffinity(0)),
+        "cores": len(os.sched_getaffinity(0)),
+        "threads": threads,
+        "device": device,
+        "interface": interface,
+    }
+
+
+def placement_warnings(threads: int, ranks: list[dict[str, Any]]) -> list[str]:
+    """A sentence for every rank that has not got the threads or cores that were asked for."""
+    found = []
+    for number, rank in enumerate(ranks):
+        if rank["threads"] != threads:
+            found.append(f"rank {number} on {rank['node']} computes with {rank['threads']} threads, not {threads}")
+        if rank["cores"] < threads:
+            found.append(
+                f"rank {number} on {rank['node']} may use {rank['cores']} core{'s' * (rank['cores'] > 1)} "
+                f"({rank['affinity']}) for {threads} threads; ask for --cpus-per-task={threads}"
+            )
+    return found
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Whole numbers in short: {0, 1, 2, 5} is "0-2,5"."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
 
 
 def describe_machine() -> dict[str, Any]:

@@ -47,6 +47,11 @@ class Recorder:
         parts = sorted(self.parts.glob(f"{table}-*.parquet"))
         return pa.concat_tables([_TABLES[table].empty_table(), *(pq.read_table(part) for part in parts)])
 
+    def last_timestamp(self) -> float:
+        """Of the newest flushed iteration, in seconds since 1970; 0 where there is none."""
+        parts = sorted(self.parts.glob("iterations-*.parquet"))
+        return pq.read_table(parts[-1], columns=["timestamp"])["timestamp"][-1].as_py() if parts else 0.0
+
     def finish(self, folder: Path) -> None:
         """Join the parts into iterations.parquet, assumption.parquet and epochs.csv."""
         for name in ("iterations", "assumption"):

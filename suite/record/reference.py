@@ -26,6 +26,7 @@ _LEFT_OUT = {
     "emulated.csv",
     "emulated_timeline.csv",
     "drift.csv",
+    "states.csv",
 }
 _CONFIDENT = 0.05  # level of the paired test that calls a difference a drift
 _FEWEST_SEEDS = 3  # to test at all

@@ -5,6 +5,8 @@ import json
 import math
 import os
 import shutil
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,18 @@ import yaml
 from suite.config import ExperimentConfig, validate_config
 from suite.config.values import read_yaml
 from suite.errors import ConfigError, SuiteError
-from suite.record.atomic import write_text
+from suite.record.atomic import write_json, write_text
 
 # Settings that do not change what a run computes, and those that say how far it goes: a run may be made longer. All
 # others must stay the same on resume.
 _PLACEMENT = {
     "world.processes", "world.transport", "world.controller", "world.overlap", "train.checkpoint_every",
+    "train.stall_limit",
 }  # fmt: skip
 _LENGTH = {"train.epochs", "train.max_iterations"}
+_CLAIM_SECONDS = (
+    0.5  # for which a claim tries again: somebody who asks whether a run is under way holds the lock a moment
+)
 
 
 class RunFolder:
@@ -33,9 +39,11 @@ class RunFolder:
         self.timeline = path / "timeline.json"
         self.costs = path / "costs.yaml"
         self.summary = path / "summary.json"
+        self.failure = path / "failure.json"
         self.checkpoint = path / "checkpoint"
         self.parts = self.checkpoint / "records"
         self.logs = path / "logs"
+        self.watch = self.logs / "watch"
 
     def read_summary(self) -> dict[str, Any] | None:
         """The summary of a complete run, None otherwise."""
@@ -51,6 +59,46 @@ class RunFolder:
             return json.loads(self.timeline.read_text())["hidden_share"]
         except FileNotFoundError:
             return None
+
+    def read_failure(self) -> dict[str, Any] | None:
+        """What ended the last attempt at this run; None when it is complete or nobody wrote it down."""
+        try:
+            return json.loads(self.failure.read_text())
+        except (OSError, ValueError):
+            return None
+
+    def record_failure(self, error: BaseException, iteration: int | None = None) -> None:
+        """Write failure.json: kind, sentence, iteration (None where unknown) and time of what ended the run.
+
+        The first to tell counts: a rank knows its reason better than the process that finds the rank gone. A folder
+        that cannot be written stays without, since whoever reads it then has the log.
+        """
+        if self.failure.exists():
+            return
+        if isinstance(error, SuiteError):
+            kind, sentence = error.kind, str(error)
+        else:
+            kind = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+            sentence = f"{type(error).__name__}: {error}".rstrip(": ")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        try:
+            write_json(self.failure, {"kind": kind, "sentence": sentence, "iteration": iteration, "time": now})
+        except OSError:
+            pass
+
+    def is_claimed(self) -> bool:
+        """Whether a living process holds the folder; a lock ends with its process, however that ends."""
+        try:
+            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+        return False
 
     def claim(self, config: ExperimentConfig, restart_if_changed: bool) -> bool:
         """Take the folder for this configuration and hold it until `release` or the end of the process.
@@ -69,12 +117,7 @@ class RunFolder:
             raise ConfigError(
                 f"the run folder {self.path} cannot be written ({error.strerror}); choose one with --out"
             ) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise SuiteError(
-                f"another process is training in {self.path}; wait for it or choose another --out"
-            ) from error
+        self._take_lock()
         if self.config.exists():
             changed = differences(resolved(read_yaml(self.config)), config.to_dict())
             blocking = {key: pair for key, pair in changed.items() if _blocks(key, *pair)}
@@ -90,12 +133,26 @@ class RunFolder:
                 self.summary.unlink(missing_ok=True)  # it tells of a run of another length
             elif self.read_summary():
                 return False
+        for stale in (self.failure, *self.path.glob(".*.part"), *self.parts.glob(".*.part")):  # of killed processes
+            stale.unlink(missing_ok=True)
         write_text(self.config, yaml.safe_dump(config.to_dict(), sort_keys=False))
         return True
 
     def release(self) -> None:
         """Let others train here."""
         os.close(self._lock)
+
+    def _take_lock(self) -> None:
+        deadline = time.monotonic() + _CLAIM_SECONDS
+        while True:
+            try:
+                return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise SuiteError(
+                        f"another process is training in {self.path}; wait for it or choose another --out"
+                    ) from error
+                time.sleep(_CLAIM_SECONDS / 10)
 
     def _clear(self) -> None:
         for path in self.path.iterdir():

@@ -10,6 +10,7 @@ from suite import words
 from suite.errors import ConfigError
 from suite.record.atomic import replacing
 from suite.report import words_of_times
+from suite.report.grid import read_grid
 from suite.report.read import ProfileResults
 from suite.report.summary import delta_rows, dense_in_words, results_of
 from suite.report.times import IterationTimes
@@ -35,6 +36,7 @@ def build_report(results: Path, replications: Path = Path("replications")) -> Pa
         overview=_overview(profile),
         counts=[(verdict, sum(claim["verdict"] == verdict for claim in profile.claims)) for verdict in _VERDICTS],
         rule=profile.rule,
+        grid=read_grid(results),
         claims=profile.claims,
         figures=[figure | {"data": _data_uri(figure["file"])} for figure in profile.figures if "missing" not in figure],
         missing=[figure for figure in profile.figures if "missing" in figure],

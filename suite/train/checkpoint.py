@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ from suite.world import Worker, World
 _KEEP = 2
 
 
-def save_checkpoint(folder: Path, world: World, workers: list[Worker], iteration: int, shared: dict[str, Any]) -> None:
+def save_checkpoint(
+    folder: Path, world: World, workers: list[Worker], iteration: int, shared: dict[str, Any],
+    beat: Callable[..., None] = lambda *_, **__: None,
+) -> None:  # fmt: skip
     """Write one checkpoint; entered by all processes together.
 
     Args:
@@ -29,17 +33,21 @@ def save_checkpoint(folder: Path, world: World, workers: list[Worker], iteration
         workers: the local ones.
         iteration: iterations done.
         shared: what is equal on all processes: plain tensors and values.
+        beat: is told of every step, as `StallWatch.beat`.
     """
     aside, final = folder / f".step-{iteration:010d}.part", folder / f"step-{iteration:010d}"
     aside.mkdir(parents=True, exist_ok=True)
     hashes = {}
     for worker in workers:
+        beat(f"wrote worker {worker.index} of checkpoint {iteration}")
         hashes |= _save(worker.state_dict(), aside / f"worker-{worker.index:04d}.pt")
     if world.rank == 0:
         hashes |= _save(shared, aside / "shared.pt")
+    beat(f"waited for all to write checkpoint {iteration}", waiting=True)
     # Gathering the hashes is also the barrier after which every file is known to be there.
     everywhere = {name: digest for part in world.transport.gather_objects(hashes) for name, digest in part.items()}
     if world.rank == 0:
+        beat(f"completed checkpoint {iteration}", patient=True)
         write_json(aside / "manifest.json", {"iteration": iteration, "workers": world.size, "sha256": everywhere})
         shutil.rmtree(final, ignore_errors=True)
         os.replace(aside, final)

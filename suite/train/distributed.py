@@ -14,6 +14,7 @@ from suite.errors import ConfigError, SuiteError
 from suite.measure import PhaseClock
 from suite.methods import build_method, settings_from
 from suite.plan import Layout
+from suite.train.agreement import check_agreement, parameter_facts
 from suite.train.exchange import GradientExchange
 from suite.world.worker import Memory
 from suite.world.world import World, adopt_world
@@ -110,6 +111,7 @@ class _Distributed:
         self._exchange.shares_update = True  # as the parameters' gradients
         self._memory = Memory(self._world.rank, seed, flat, method.error_feedback)
         self._exchange.init_worker(self._memory)
+        check_agreement(self._world, parameter_facts(parameters, self._parameters, self._exchange.plan))
         # `data` gives every view a version of its own, by which changes to one gradient are told from those to others.
         self._views = [
             part.view(p.shape).data

@@ -14,16 +14,18 @@ import torch
 
 from suite.config import ExperimentConfig
 from suite.data import Dataset, load_dataset
-from suite.errors import Interrupted, SuiteError
+from suite.errors import Diverged, Interrupted, SuiteError
 from suite.measure import AssumptionMeter, PhaseClock
 from suite.methods import build_method
 from suite.models import build_model
 from suite.plan import Layout
 from suite.record import RunFolder
 from suite.record.atomic import write_json
-from suite.record.environment import describe_environment
+from suite.record.clock import RecordClock
+from suite.record.environment import describe_rank, record_environment
 from suite.record.recorder import Recorder
 from suite.record.summary import summarise
+from suite.train.agreement import check_agreement, parameter_facts
 from suite.train.checkpoint import load_checkpoint, load_workers, save_checkpoint
 from suite.train.exchange import GradientExchange, Outcome
 from suite.train.graph import record_graph
@@ -33,6 +35,7 @@ from suite.train.progress import TrainingProgress
 from suite.train.schedule import learning_rate
 from suite.train.tasks import build_task
 from suite.train.trace import TRACED_ITERATION, write_trace
+from suite.train.watch import StallWatch
 from suite.world import Worker, World
 from suite.world.worker import FlatParameters
 
@@ -43,8 +46,12 @@ _COUNTERS = ("iteration", "train_seconds", "epoch_loss", "skipped", "skipped_in_
 class Trainer:
     """Everything one process holds of a run."""
 
-    def __init__(self, config: ExperimentConfig, folder: RunFolder, world: World, dataset: Dataset):
+    def __init__(
+        self, config: ExperimentConfig, folder: RunFolder, world: World, dataset: Dataset,
+        watch: StallWatch | None = None,
+    ):  # fmt: skip
         self.config, self.folder, self.world, self.dataset = config, folder, world, dataset
+        self.watch = watch or StallWatch(folder.watch, world.rank, world.processes, limit=None)
         self.method = build_method(config.method, config.costs)
         self.task = build_task(dataset, config)
         self.flat = FlatParameters(build_model(config, dataset).to(world.device))
@@ -60,7 +67,7 @@ class Trainer:
             self.exchange.init_worker(worker)
         self.optimizer = FlatSGD(self.flat.vector, config.optimizer, self.method.lr_inside)
         self.meter = AssumptionMeter(seed, config.assumption.random_draw)
-        self.recorder = Recorder(folder.parts)
+        self.recorder, self.records = Recorder(folder.parts), RecordClock()
         self.data_sha256 = dataset.sha256
         self.per_epoch = dataset.iterations(world.size, config.train.batch_size)
         length = config.train.epochs * self.per_epoch
@@ -87,11 +94,11 @@ class Trainer:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._note_signal)
         self._resume()
+        self._agree()
+        here = describe_rank(torch.get_num_threads(), str(self.flat.vector.device))
+        ranks = self.world.transport.gather_objects(here)
         if self.world.rank == 0:
-            threads = torch.get_num_threads()
-            write_json(
-                self.folder.environment, describe_environment(self.config, threads, str(self.flat.vector.device))
-            )
+            record_environment(self.folder.environment, self.config, ranks)
         density = self.method.density_at(self.config.train.epochs)
         method = self.method.label if density is None else f"{self.method.label} ({density:g})"
         title = f"{method} on {self.config.data.name}, seed {self.config.train.seed}"
@@ -134,12 +141,15 @@ class Trainer:
         self.iteration += 1
         clock, config = self.clock, self.config
         clock.restart(tracing=self.iteration == TRACED_ITERATION)
+        self.watch.beat(f"computed in iteration {self.iteration}")
         lr = learning_rate(config.optimizer, self.world.size, epoch, number, self.per_epoch)
         self.exchange.begin(self.workers, lr)
         losses = [self._compute(position, number) for position in range(len(self.workers))]
         every = config.assumption.every
         observe = bool(every) and self.exchange.plan.is_sparse and self.iteration % every == 0
+        self.watch.beat(f"waited in the exchange of iteration {self.iteration}", waiting=True)
         outcome = self.exchange.finish(losses, bool(self.stop_signal), observe)
+        self.watch.beat(f"updated in iteration {self.iteration}")
         skip = bool(outcome.status[:, 1].any())
         if skip:
             self._skip()
@@ -155,7 +165,7 @@ class Trainer:
         self.epoch_loss += loss
         if self.world.rank == 0:
             row = {"iteration": self.iteration, "epoch": epoch + 1, "lr": lr, "density": self.exchange.density}
-            row |= {"loss": loss, "skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": time.time()}
+            row |= {"loss": loss, "skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": self.records.now()}
             self.recorder.add("iterations", row | clock.row())
         if clock.tracing:
             write_trace(self.folder, self.exchange, self.world)
@@ -164,6 +174,7 @@ class Trainer:
     def _compute(self, position: int, number: int) -> float:
         """Forward and backward of one local worker's batch; the exchange takes the gradients as they appear."""
         worker, clock = self.workers[position], self.clock
+        self.watch.beat(f"computed for worker {worker.index} in iteration {self.iteration}")
         with worker.computing() as model:
             with clock.phase("compute", traced_as="forward"), self.autocast():
                 loss = self.task.loss(model, worker, number)
@@ -178,7 +189,7 @@ class Trainer:
         for worker in self.workers:
             worker.forget_batch()
         if self.skipped_in_a_row >= self.config.train.max_skipped:
-            raise SuiteError(
+            raise Diverged(
                 f"gradients were not finite in {self.skipped_in_a_row} iterations in a row, the last was "
                 f"{self.iteration}; lower optimizer.lr, lengthen optimizer.warmup_epochs or set optimizer.clip_norm"
             )
@@ -190,9 +201,11 @@ class Trainer:
 
     def _evaluate(self, epoch: int, progress: TrainingProgress) -> None:
         """Test process 0's model under the chosen BatchNorm statistics and record the epoch."""
+        self.watch.beat(f"gathered statistics after iteration {self.iteration}", waiting=True)
         self._adopt_statistics()
         if self.world.rank != 0:
             return
+        self.watch.beat(f"tested after iteration {self.iteration}", patient=True)
         model = self.flat.model
         model.eval()
         with torch.no_grad(), self.autocast():
@@ -202,7 +215,7 @@ class Trainer:
         row = {"epoch": epoch + 1, "iteration": self.iteration, "train_loss": mean_loss}
         row |= {"lr": self.optimizer.current_lr, "test_loss": scores["test_loss"], "metric": self.task.metric}
         row |= {"value": scores[self.task.metric], "bytes_sent": self.world.bytes_sent, "seconds": self.train_seconds}
-        self.recorder.add("epochs", row | {"timestamp": time.time()})
+        self.recorder.add("epochs", row | {"timestamp": self.records.now()})
         note = f"loss {scores['test_loss']:.3f}, {self.task.metric.replace('_', ' ')} {scores[self.task.metric]:.4g}"
         progress.epoch(epoch + 1, self.iteration, note)
 
@@ -214,6 +227,20 @@ class Trainer:
             shared.copy_(torch.stack([buffers[name].double() for buffers in chosen]).mean(dim=0))
 
     # -- what outlives the process ------------------------------------------------------------------------------------
+
+    def _agree(self) -> None:
+        """Refuse to begin where the processes differ in what they take for equal."""
+        self.watch.beat("waited for all to start", waiting=True)
+        facts = parameter_facts(self.flat.names, self.flat.parameters, self.exchange.plan)
+        facts |= {
+            "the number of training samples": self.dataset.train_size, "the number of iterations": self.total,
+            "the SHA-256 of the data": self.data_sha256, "the iteration to continue from": self.iteration,
+            "the SHA-256 of the parameters": self._parameters_sha256(),
+        }  # fmt: skip
+        check_agreement(self.world, facts)
+
+    def _parameters_sha256(self) -> str:
+        return hashlib.sha256(self.flat.vector.cpu().numpy().tobytes()).hexdigest()
 
     def _resume(self) -> None:
         found = load_checkpoint(self.folder.checkpoint, self.world.size)
@@ -233,6 +260,7 @@ class Trainer:
         self.resumed_at.append(self.iteration)
         if self.world.rank == 0:
             self.recorder.rewind(self.iteration)
+            self.records.continue_after(self.recorder.last_timestamp())
             for line in (*complaints, f"continuing {self.folder.path} from iteration {self.iteration}"):
                 print(line, flush=True)
 
@@ -254,15 +282,17 @@ class Trainer:
         shared = {name: getattr(self, name) for name in _COUNTERS}
         shared |= {"parameters": self.flat.vector, "optimizer": self.optimizer.state_dict()}
         shared |= {"bytes_sent": self.world.bytes_sent, "data_sha256": self.data_sha256}
-        save_checkpoint(self.folder.checkpoint, self.world, self.workers, self.iteration, shared)
+        save_checkpoint(self.folder.checkpoint, self.world, self.workers, self.iteration, shared, self.watch.beat)
 
     def _finish(self) -> None:
         """Check that all processes hold the same parameters, then write tables and summary."""
-        sha = hashlib.sha256(self.flat.vector.cpu().numpy().tobytes()).hexdigest()
+        sha = self._parameters_sha256()
+        self.watch.beat("waited for all to finish", waiting=True)
         hashes = self.world.transport.gather_objects(sha)
         if len(set(hashes)) > 1:
             raise SuiteError(f"the processes ended with different parameters ({', '.join(h[:8] for h in hashes)})")
         if self.world.rank == 0:
+            self.watch.beat("wrote its tables", patient=True)
             self.recorder.finish(self.folder.path)
             facts = {
                 "parameters_sha256": sha, "data_sha256": self.data_sha256, "iterations": self.iteration,
@@ -278,6 +308,10 @@ class Trainer:
             )
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
+        if number == self.stop_signal == signal.SIGINT:
+            raise Interrupted(
+                f"stopped at once by a second Ctrl-C; the last checkpoint is intact, and {Interrupted.promise}", number
+            )
         self.stop_signal = number
 
 
@@ -285,5 +319,17 @@ def train(config: ExperimentConfig, path: Path, world: World) -> None:
     """Run `config` in the folder `path`, which the caller has claimed."""
     torch.set_num_threads(config.world.threads)
     keep_freed_memory()
-    dataset = load_dataset(config).to(world.device)
-    Trainer(config, RunFolder(path), world, dataset).run()
+    folder, run = RunFolder(path), None
+    watch = StallWatch(
+        folder.watch, world.rank, world.processes, config.train.stall_limit,
+        lambda error: folder.record_failure(error, run and run.iteration),
+    )  # fmt: skip
+    with watch:
+        watch.beat("read its data", patient=True)
+        dataset = load_dataset(config).to(world.device)
+        try:
+            run = Trainer(config, folder, world, dataset, watch)
+            run.run()
+        except SuiteError as error:
+            folder.record_failure(error, run and run.iteration)
+            raise

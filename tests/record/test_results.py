@@ -57,6 +57,7 @@ def test_tables(results):
     tables = {path.stem: pd.read_csv(path) for path in aggregate(results)}
     assert set(tables) == {
         "runs", "epochs", "losses", "phases", "timeline", "assumption", "delta_by_kind", "assumption_iterations",
+        "states",
     }  # fmt: skip
     assert len(tables["runs"]) == 4 and tables["runs"]["final"].notna().all()
     assert set(tables["assumption"]["method"]) == {"lags"}

@@ -50,7 +50,7 @@ def copy(built, tmp_path):
 
 def test_sections_come_in_order(page):
     assert page.sections == [
-        "claims", "figures", "results", "assumption", "times", "runs", "environment", "rerun", "missing",
+        "claims", "figures", "cells", "results", "assumption", "times", "runs", "environment", "rerun", "missing",
     ]  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """Resuming is bit-exact: parameters, momentum, residuals, random numbers, data position, and the recorded tables."""
 
 import json
-import resource
 import shutil
 import signal
 import subprocess
@@ -74,9 +73,8 @@ def test_batchnorm_statistics_are_part_of_it(tiny, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_killed_process_continues(config_file, suite_command, tmp_path, number: signal.Signals):
-    """A real process ended by a real signal in mid-run, then the same command again."""
+def test_a_killed_process_continues(config_file, suite_command, tmp_path):
+    """A real process killed in mid-run, then the same command again; gentler ends are in tests/faults."""
     config = config_file(train={"epochs": 40, "batch_size": 2, "checkpoint_every": 20, "max_iterations": 300})
     out = tmp_path / "run"
     command = [sys.executable, "-m", "suite", "train", str(config), "--out", str(out)]
@@ -84,13 +82,9 @@ def test_a_killed_process_continues(config_file, suite_command, tmp_path, number
     deadline = time.monotonic() + 120
     while not list(out.glob("checkpoint/step-*")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
-    assert not (out / "summary.json").exists()
-    if number == signal.SIGKILL:
-        assert process.returncode == -signal.SIGKILL
-    else:
-        assert process.returncode == 128 + number and "the same command continues from it" in output
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL and not (out / "summary.json").exists()
     again = suite_command("train", config, "--out", out)
     assert again.returncode == 0 and "continuing" in again.stdout
     straight = suite_command("train", config, "--out", tmp_path / "straight")
@@ -137,23 +131,6 @@ def test_checkpoints_load_with_the_safe_default(tiny, tmp_path):
     for path in newest.glob("*.pt"):
         torch.load(path, weights_only=True)
     assert json.loads((newest / "manifest.json").read_text())["workers"] == 4
-
-
-def test_a_disk_that_takes_no_more_leaves_the_checkpoint_before(config_file, suite_command, tmp_path):
-    """A real refusal by the kernel: from the second start on no file may grow beyond 4 kB."""
-    train = {"epochs": 2, "batch_size": 2, "checkpoint_every": 5}
-    out = tmp_path / "run"
-    assert suite_command("train", config_file(train=train | {"max_iterations": 5}), "--out", out).returncode == 0
-    longer = config_file(train=train | {"max_iterations": 15})
-    full = suite_command(
-        "train", longer, "--out", out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-    )
-    assert full.returncode == 1 and "Traceback" not in full.stderr
-    assert "could not be written at iteration 10 (File too large); the checkpoint before is intact" in full.stderr
-    step, shared, complaints = load_checkpoint(out / "checkpoint", workers=4)
-    assert shared["iteration"] == 5 and not complaints
-    again = suite_command("train", longer, "--out", out)
-    assert again.returncode == 0 and "from iteration 5" in again.stdout and summary_of(out)["iterations"] == 15
 
 
 def test_a_copied_folder_resumes_elsewhere(tiny, tmp_path):
