@@ -24,7 +24,7 @@ from pathlib import Path
 
 TOOLS = {"slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge", "ip": "iproute2", "unshare": "util-linux"}
 PARTITION = "gpu"
-_PATIENCE = 60.0  # seconds for the daemons to come up on a busy machine
+_PATIENCE = 180.0  # seconds for the daemons to come up on a busy machine
 # Any character devices serve as fake GPUs; all nodes may name the same ones.
 _DEVICES = "/dev/null,/dev/zero,/dev/full,/dev/random"
 _GPUS = len(_DEVICES.split(","))

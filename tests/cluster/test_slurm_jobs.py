@@ -208,10 +208,11 @@ def test_doctor_looks_at_every_node(slurm, tmp_path):
 def test_nothing_outlives_the_process_that_started_a_slurm(slurm, tmp_path):
     """kill -9, with a job running on all nodes."""
     command = [sys.executable, ROOT / "cluster" / "slurm" / "private_slurm.py", "--", "srun", "-N4", "sleep", "7531"]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, env=os.environ | {"TMPDIR": str(tmp_path)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    output = tmp_path / "output.log"
+    with open(output, "wb") as log:
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=os.environ | {"TMPDIR": str(tmp_path)}, stdout=log, stderr=log
+        )
 
     def children() -> list[psutil.Process]:
         return [p for p in psutil.Process(process.pid).children(recursive=True) if p.is_running()]
@@ -220,7 +221,8 @@ def test_nothing_outlives_the_process_that_started_a_slurm(slurm, tmp_path):
         return sum((p.info["cmdline"] or [])[1:] == ["7531"] for p in psutil.process_iter(["cmdline"]))
 
     try:
-        wait_for(lambda: sleeping() == 4, 120, "the job")
+        wait_for(lambda: sleeping() == 4 or process.poll() is not None, 240, "the job")
+        assert process.poll() is None, output.read_text()
         started = children()
         assert {"slurmctld", "slurmd", "munged"} <= {p.name() for p in started}
     finally:
