@@ -31,7 +31,7 @@ test: setup ## Run the tests, two at a time (PYTEST_ARGS="-m 'not slow'" for a s
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-slurm: setup ## Only the tests that start a private Slurm: jobs of many ranks, time limits, the pipeline (root)
-	$(BIN)/python -m pytest -m slurm $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slurm $(PYTEST_ARGS)
 
 replicate: setup ## Run the experiments of PROFILE and judge the claims
 	$(SNAKEMAKE)
