@@ -30,7 +30,6 @@ def need_mpi() -> None:
     require("mpi", "mpi" in build.controllers, f"Horovod with MPI is not here ({build.reason or 'not built in'})")
 
 
-@pytest.mark.alone
 def test_sixteen_tasks_over_four_nodes_give_the_virtual_worlds_bits(slurm, suite_command, tmp_path):
     need_horovod()
     config = write(tmp_path, world={"workers": 16}, train={"epochs": 1, "max_iterations": 4})
