@@ -1,12 +1,15 @@
 """What several test files share."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PIPELINE = ("suite", "plots", "rules", "replications", "Snakefile", "environment.yml")
 
 
 def require(tool: str, available: bool, reason: str) -> None:
@@ -28,3 +31,21 @@ def tiny_settings() -> dict[str, Any]:
         "world": {"workers": 4},
         "train": {"epochs": 2, "batch_size": 2, "checkpoint_every": 7},
     }
+
+
+def copy_pipeline(folder: Path, *more: str) -> Path:
+    """Copy what the pipeline needs, and `more` parts of the checkout, into `folder`, which is returned."""
+    for part in (*PIPELINE, *more):
+        source = ROOT / part
+        (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / part)
+    return folder
+
+
+def ranks_of(out: Path) -> list[psutil.Process]:
+    """Living ranks of the run in `out`, in rank order, and the mpirun that started them."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        words = process.info["cmdline"] or []
+        if "rank" in words and str(out) in words:
+            found.append((int((process.info["environ"] or {}).get("SUITE_RANK", 0)), process))
+    return [process for _, process in sorted(found, key=lambda pair: pair[0])]

@@ -177,7 +177,7 @@ def address(number: int) -> str:
 
 
 def _configure(folder: Path, host: str, nodes: int, cpus: int) -> None:
-    for part in ("state", "log", *(f"spool/n{i}" for i in range(1, nodes + 1))):
+    for part in ("state", "log"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
@@ -192,7 +192,7 @@ AuthInfo=cred_expire=10
 SlurmUser=root
 SlurmdUser=root
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool/%n
+SlurmdSpoolDir=/run/spool-%n
 SlurmctldPidFile=/run/slurmctld.pid
 SlurmdPidFile=/run/slurmd-%n.pid
 SlurmctldLogFile={folder}/log/slurmctld.log

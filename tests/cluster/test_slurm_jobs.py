@@ -204,15 +204,13 @@ def test_doctor_looks_at_every_node(slurm, tmp_path):
     assert without.returncode == 1 and "n3 has 0 usable GPUs and slurm.gpus_per_node is 4" in without.stdout
 
 
-def test_nothing_outlives_the_process_that_started_a_slurm(slurm, tmp_path, tmp_path_factory):
+def test_nothing_outlives_the_process_that_started_a_slurm(slurm, tmp_path):
     """kill -9, with a job running on all nodes."""
     command = [sys.executable, ROOT / "cluster" / "slurm" / "private_slurm.py", "--", "srun", "-N4", "sleep", "7531"]
-    # A short path: Slurm's sockets lie below it, and the kernel takes 107 bytes of a socket's path.
-    short = tmp_path_factory.getbasetemp().parents[1 if "PYTEST_XDIST_WORKER" in os.environ else 0]
     output = tmp_path / "output.log"
     with open(output, "wb") as log:
         process = subprocess.Popen(
-            command, cwd=tmp_path, env=os.environ | {"TMPDIR": str(short)}, stdout=log, stderr=log
+            command, cwd=tmp_path, env=os.environ | {"TMPDIR": str(tmp_path)}, stdout=log, stderr=log
         )
 
     def children() -> list[psutil.Process]:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers import ROOT
+from helpers import copy_pipeline
 
-PARTS = ["suite", "plots", "rules", "replications", "cluster", "Snakefile", "environment.yml"]
 SITE = """
 slurm:
   {partition: gpu, nodes: 4, tasks_per_node: 1, cpus_per_node: 4, gpus_per_node: 4, memory_per_task: 500, minutes: 10}
@@ -28,10 +27,7 @@ def snakemake(*arguments: str) -> list[str]:
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory) -> Path:
     """A copy of the pipeline's files whose site is the private Slurm."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for part in PARTS:
-        source = ROOT / part
-        (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / part)
+    folder = copy_pipeline(tmp_path_factory.mktemp("checkout"), "cluster")
     (folder / "cluster" / "slurm" / "site.yaml").write_text(SITE)
     return folder
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from helpers import tiny_settings
+from helpers import ranks_of, tiny_settings
 
 FAULTY = Path(__file__).with_name("faulty.py")
 LENGTH = 120  # iterations of an undisturbed run
@@ -65,12 +65,7 @@ class Attempt:
 
     def ranks(self) -> list[psutil.Process]:
         """Living rank processes, in rank order."""
-        found = []
-        for process in psutil.process_iter(["cmdline", "environ"]):
-            words = process.info["cmdline"] or []
-            if "rank" in words and str(self.out) in words:
-                found.append((int((process.info["environ"] or {}).get("SUITE_RANK", 0)), process))
-        return [process for _, process in sorted(found, key=lambda pair: pair[0])]
+        return ranks_of(self.out)
 
 
 def settings(**sections) -> dict:

@@ -92,6 +92,7 @@ def test_the_launcher_is_killed(attempt, row, loses_nothing, state_of):
         deadline = time.monotonic() + 10
         while run.ranks() and time.monotonic() < deadline:
             time.sleep(0.02)
+    run.process.wait(10)  # a dying process may hold the run's lock for longer than its ranks live
     assert not run.ranks()
     state = state_of(run.out)
     row.seen = f"state “{state.state}”: {state.reason}"

@@ -3,12 +3,12 @@
 import multiprocessing
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import mlflow
@@ -19,7 +19,7 @@ from fault_runs import ENDLESS, VIRTUAL, settings
 from fault_table import fault
 from writer import train_together
 
-from helpers import ROOT
+from helpers import ROOT, copy_pipeline
 from suite.config.profiles import profile_cells
 from suite.record.states import cell_states
 from suite.record.track import track
@@ -186,9 +186,7 @@ def checkout(tmp_path) -> Path:
     """A copy of the pipeline with a profile of three cells, the second of which cannot succeed."""
     folder = tmp_path / "checkout"
     folder.mkdir()
-    for part in ("suite", "plots", "rules", "replications", "Snakefile", "environment.yml"):
-        source = ROOT / part
-        (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / part)
+    copy_pipeline(folder)
     base = settings(world=VIRTUAL, train={"max_iterations": 30})
     lags = {"method": base.pop("method")}
     methods = {"dense": {"method": {"name": "dense"}}, "too-fast": lags | {"optimizer": {"lr": 1e30}}, "lags": lags}
@@ -198,12 +196,10 @@ def checkout(tmp_path) -> Path:
     return folder
 
 
-def pipeline(checkout: Path, *arguments: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments[:-1], "--config", "profile=three", "--"]
+def pipeline(checkout: Path, *targets: str, options: Sequence[str] = ()) -> subprocess.Popen:
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options, "--config", "profile=three", "--", *targets]
     env = os.environ | {"PYTHONPATH": str(checkout)}
-    return subprocess.Popen(
-        [*command, *arguments[-1:]], cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
-    )
+    return subprocess.Popen(command, cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
 
 
 @fault("two pipelines in one folder", "the second is refused, the first goes on")
@@ -229,22 +225,10 @@ def test_two_pipelines(checkout, row):
 @pytest.mark.pipeline
 def test_a_cell_that_fails(checkout, row):
     cells = [f"results/three/runs/text/{method}/0/summary.json" for method in ("dense", "too-fast", "lags")]
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        "1",
-        "--keep-going",
-        "--config",
-        "profile=three",
-        "--",
-        *cells,
-    ]
-    env = os.environ | {"PYTHONPATH": str(checkout)}
+    training = pipeline(checkout, *cells, options=["--keep-going"])
     with row.timed():
-        found = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=600, env=env)
-    assert found.returncode != 0 and "-- so_far" in found.stdout + found.stderr
+        output, _ = training.communicate(timeout=600)
+    assert training.returncode != 0 and "-- so_far" in output
     assert [(checkout / cell).exists() for cell in cells] == [True, False, True]
     report = pipeline(checkout, "so_far")
     output, _ = report.communicate(timeout=600)

@@ -1,7 +1,6 @@
 """Data named on Snakemake's command line: refused before anything runs when they are not there, else given to jobs."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from helpers import ROOT
+from helpers import copy_pipeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.pipeline]
 
@@ -17,12 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.pipeline]
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory) -> Path:
     """A copy of what the pipeline needs, with nothing done in it."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for part in ("suite", "plots", "rules", "replications", "results/reference", "Snakefile", "environment.yml"):
-        source = ROOT / part
-        if source.exists():
-            (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / part)
-    return folder
+    return copy_pipeline(tmp_path_factory.mktemp("checkout"), "results/reference")
 
 
 def snakemake(checkout: Path, *arguments: str, **config: str | Path) -> subprocess.CompletedProcess:

@@ -13,9 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers import ROOT
+from helpers import copy_pipeline
 
-PARTS = ["suite", "plots", "rules", "replications", "Snakefile", "environment.yml"]
 RESULTS = "results/smoke"
 
 pytestmark = [pytest.mark.slow, pytest.mark.pipeline]
@@ -38,10 +37,7 @@ def planned(result: subprocess.CompletedProcess) -> set[str]:
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory) -> Path:
     """A copy of the pipeline's files with the smoke profile finished in it."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for part in PARTS:
-        source = ROOT / part
-        (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / part)
+    folder = copy_pipeline(tmp_path_factory.mktemp("checkout"))
     result = snakemake(folder)
     assert result.returncode == 0, result.stderr[-3000:]
     return folder

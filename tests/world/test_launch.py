@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helpers import require
+from helpers import ranks_of, require
 from suite.config.experiment import WorldConfig
 from suite.errors import SuiteError
 from suite.world.check import horovod_build
@@ -18,15 +18,6 @@ from suite.world.launch import launch
 from suite.world.ranks import rank_environments
 
 TRAIN = {"epochs": 40, "batch_size": 2, "checkpoint_every": 20, "max_iterations": 240}
-
-
-def ranks_of(folder: Path) -> list[psutil.Process]:
-    """Living rank processes of a run, in rank order."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        if "rank" in (process.info["cmdline"] or []) and str(folder) in process.info["cmdline"]:
-            found.append((int((process.info["environ"] or {}).get("SUITE_RANK", 0)), process))
-    return [process for _, process in sorted(found, key=lambda pair: pair[0])]
 
 
 def start(config: Path, out: Path, *extra: str) -> subprocess.Popen:
