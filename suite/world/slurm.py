@@ -191,7 +191,7 @@ class SlurmRanks:
             f"--cpus-per-task={self._config.threads}", "--cpu-bind=cores",
             # Every rank sees all GPUs of its node and takes the one of its local rank.
             "--gpu-bind=none",
-            "--export=ALL", "--kill-on-bad-exit=1", "--label", "--unbuffered", "--input=none", f"--mpi={mpi}",
+            "--export=ALL", "--kill-on-bad-exit=1", "--label", "--input=none", f"--mpi={mpi}",
             sys.executable, str(_START), *self._command,
         ]  # fmt: skip
 

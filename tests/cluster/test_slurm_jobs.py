@@ -80,13 +80,17 @@ def test_the_first_traceback_is_shown(slurm, tmp_path):
         "from suite.world.launch import launch\n"
         "if 'SUITE_RANK' not in os.environ:\n"
         "    launch(WorldConfig(workers=4, processes=4, transport='torch'), [sys.executable, __file__], Path('logs'))\n"
-        "if os.environ['SUITE_RANK'] == '3': raise RuntimeError('the reason')\n"
+        "if os.environ['SUITE_RANK'] == '3':\n"
+        "    for part in 'half', ' a', ' line\\n':\n"
+        "        sys.stderr.write(part)\n"
+        "        time.sleep(0.5)\n"
+        "    raise RuntimeError('the reason')\n"
         "time.sleep(600)\n"
     )
     job = submit(slurm, tmp_path, "--nodes=4", "--ntasks=4", script=f"{sys.executable} {program}")
     log = finished(slurm, job, tmp_path, 90)
     assert "rank 3 on n4 ended with exit code 1 and all ranks were ended" in log
-    assert "RuntimeError: the reason" in log
+    assert "half a line\n" in log and "RuntimeError: the reason" in log
 
 
 def noticed(process: psutil.Process, number: int) -> bool:
