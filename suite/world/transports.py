@@ -1,5 +1,6 @@
 """What carries messages between processes. All three start a collective and give back a handle to wait on."""
 
+import pickle
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -98,7 +99,11 @@ class HorovodTransport:
         return Pending(wait, lambda: self._hvd.poll(handle))
 
     def gather_objects(self, value: Any) -> list[Any]:
-        return self._hvd.allgather_object(value)
+        # Its own allgather_object spins: ranks that are early would keep the cores from those that still start.
+        data = torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8)
+        sizes = self.all_gather(torch.tensor([data.numel()]), "objects.sizes")
+        whole = self.all_gather(data, "objects").wait()
+        return [pickle.loads(part.numpy().tobytes()) for part in whole.split(sizes.wait().tolist())]
 
     def close(self) -> None:
         self._hvd.shutdown()
