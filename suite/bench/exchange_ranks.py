@@ -62,7 +62,7 @@ def _rank(values: dict, repeats: int, out: Path) -> None:
     world = open_world(config.world)
     with torch.device("meta"):
         named = list(build_model(config, load_dataset(config)).named_parameters())
-    layout = Layout(tuple(name for name, _ in named), tuple(p.numel() for _, p in named))
+    layout = Layout.of((name, p.shape) for name, p in named)
     transport = world.transport
     gradient = torch.randn(layout.size, generator=torch.Generator().manual_seed(world.rank))
     working = torch.empty_like(gradient)

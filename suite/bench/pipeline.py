@@ -162,7 +162,8 @@ def _tables(rng: np.random.Generator) -> tuple[pa.Table, pa.Table, pd.DataFrame]
     epochs = pd.DataFrame({
         "epoch": last // _AN_EPOCH, "iteration": last, "lr": 0.1, "train_loss": 2.3 * np.exp(-last / 100),
         "test_loss": 2.4 * np.exp(-last / 100), "metric": "test_accuracy", "value": 1 - np.exp(-last / 100),
-        "bytes_sent": last * 1e5, "seconds": last * 0.1, "timestamp": 1.8e9 + last * 0.1,
+        "bytes_sent": last * 1e5, "seconds": last * 0.1, "timestamp": 1.8e9 + last * 0.1, "rounds": last,
+        "batches": last,
     })[EPOCHS.names]  # fmt: skip
     return (
         pa.Table.from_pandas(iterations, ITERATIONS, preserve_index=False),

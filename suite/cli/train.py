@@ -122,6 +122,6 @@ def run_here(folder) -> None:
     from suite.world import open_world
 
     config = load_config(str(folder.config))
-    world = open_world(config.world)
+    world = open_world(config.world, config.method.groups)
     train_run(config, folder.path, world)
     world.transport.close()

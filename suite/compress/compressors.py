@@ -1,16 +1,14 @@
 """Compressors: from a worker's accumulated gradient and a message of the plan to a payload."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
 from suite.compress.accumulation import Accumulation
-from suite.compress.payload import Gatherable, Summable
-from suite.compress.select import native, new_selection
+from suite.compress.payload import Gatherable, Payload, State, Summable
+from suite.compress.select import native, new_selection, select_topk
 from suite.compress.wire import WireFormat
-from suite.plan import Message
-
-State = dict[str, Any]
+from suite.plan import Layout, Message
 
 
 class Compressor(Protocol):
@@ -21,22 +19,26 @@ class Compressor(Protocol):
     and plain values.
     """
 
-    def init(self, size: int) -> State:
-        """The state of a worker before its first iteration, for a gradient of `size` elements."""
+    def init(self, layout: Layout, seed: int) -> State:
+        """The state of a worker before its first iteration; `seed` is the run's, the same for all workers."""
         ...
 
     def compress(
         self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
-    ) -> tuple[Summable | Gatherable, State]:
-        """The payload of `message` and the new state; `rng` is the worker's own."""
+    ) -> tuple[Payload, State]:
+        """The payload of `message` and the new state; `rng` is the worker's own. `state` is not changed in place."""
         ...
 
 
-class Identity:
-    """Sends everything: dense S-SGD. The payload is a view of `acc`, which must not change before it was exchanged."""
+class Stateless:
+    """A compressor that remembers nothing."""
 
-    def init(self, size: int) -> State:
+    def init(self, layout: Layout, seed: int) -> State:
         return {}
+
+
+class Identity(Stateless):
+    """Sends everything: dense S-SGD. The payload is a view of `acc`, which must not change before it was exchanged."""
 
     def compress(
         self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
@@ -44,14 +46,11 @@ class Identity:
         return Summable(accumulation.form(message.start, message.stop)), state
 
 
-class TopK:
+class TopK(Stateless):
     """Sends each segment's k entries of largest magnitude; what the wire format rounds off them stays in `acc`."""
 
     def __init__(self, wire: WireFormat | None = None):
         self.wire = wire or WireFormat()
-
-    def init(self, size: int) -> State:
-        return {}
 
     def compress(
         self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
@@ -67,3 +66,36 @@ class TopK:
         if sent is not values:
             acc[indices.long()] = values - sent
         return Gatherable(sent, indices, message.stop - message.start, self.wire), state
+
+
+class RandomTopK(Stateless):
+    """Sends k entries of each segment, drawn uniformly from its r largest, as they are (rTop-k).
+
+    The draw is a function of the worker's `rng` alone. With r = k it is top-k, with r = d random-k.
+
+    Args:
+        pool: r / k; a segment's r is at most its size. None draws from all entries.
+    """
+
+    def __init__(self, pool: float | None, wire: WireFormat | None = None):
+        self.pool, self.wire = pool, wire or WireFormat()
+
+    def candidates(self, k: int, size: int) -> int:
+        """r for a segment of `size` entries."""
+        return size if self.pool is None else min(size, round(self.pool * k))
+
+    def compress(
+        self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
+    ) -> tuple[Gatherable, State]:
+        acc, chosen = accumulation.form(message.start, message.stop), []
+        for segment in reversed(message.segments):  # by ascending index
+            first, r = segment.start - message.start, self.candidates(segment.k, segment.size)
+            draw = torch.randperm(r, generator=rng)[: segment.k].sort().values.to(acc.device)
+            if r < segment.size:
+                draw = select_topk(acc[first : first + segment.size], r)[1].long()[draw]
+            chosen.append(first + draw)
+        places = torch.cat(chosen)
+        values = acc[places]
+        sent = self.wire.round_values(values)
+        acc[places] = values - sent
+        return Gatherable(sent, places.to(torch.int32), message.stop - message.start, self.wire), state

@@ -13,6 +13,16 @@ from pydantic import (
 )
 
 from suite.config.costs import HOW_TO_GET_COSTS, Costs
+from suite.config.optimizer import OptimizerConfig
+from suite.config.problems import (
+    GroupedConfig,
+    LabelledConfig,
+    LibsvmConfig,
+    LinearConfig,
+    QuadraticsConfig,
+    RobustLinearConfig,
+    SaddleConfig,
+)
 from suite.config.strict import Strict
 
 Density = Annotated[float, Field(gt=0, le=1)]
@@ -174,25 +184,14 @@ class PtbConfig(Strict):
     )
 
 
-ModelConfig = ResNet20Config | VGG16Config | ResNet50Config | InceptionV4Config | LSTMConfig | MLPConfig
-DataConfig = DigitsConfig | SyntheticConfig | TeacherConfig | Cifar10Config | ImageNetConfig | PydocConfig | PtbConfig
-
-
-class OptimizerConfig(Strict):
-    """SGD applied to the averaged gradient, the same on every worker."""
-
-    lr: PositiveFloat = 0.1
-    momentum: float = Field(0.9, ge=0, lt=1)
-    weight_decay: NonNegativeFloat = Field(0.0, description="added after averaging, as in the authors' code")
-    clip_norm: PositiveFloat | None = Field(None, description="clip the averaged gradient once, to this 2-norm")
-    warmup_epochs: NonNegativeInt = Field(0, description="linear warm-up from lr / workers (the authors' schedule)")
-    decay_epochs: tuple[PositiveInt, ...] = Field((), description="epochs (counted from 0) at whose start lr falls")
-    decay_factor: float = Field(0.1, gt=0, lt=1)
-    decay_chain: bool = Field(
-        False,
-        description="read decay_epochs as a chain of comparisons in the order given, so that a stage after a later one "
-        "is never entered on its own: a quirk of the authors' code, whose schedule for PTB is (63, 60)",
-    )
+ModelConfig = (
+    ResNet20Config | VGG16Config | ResNet50Config | InceptionV4Config | LSTMConfig | MLPConfig
+    | LinearConfig | RobustLinearConfig | SaddleConfig
+)  # fmt: skip
+DataConfig = (
+    DigitsConfig | SyntheticConfig | TeacherConfig | Cifar10Config | ImageNetConfig | PydocConfig | PtbConfig
+    | LabelledConfig | LibsvmConfig | GroupedConfig | QuadraticsConfig
+)  # fmt: skip
 
 
 class WorldConfig(Strict):
@@ -334,11 +333,16 @@ class ExperimentConfig(Strict):
         return self
 
     @model_validator(mode="after")
+    def _method_fits_world(self) -> "ExperimentConfig":
+        self.method.check_workers(self.world.workers)
+        return self
+
+    @model_validator(mode="after")
     def _graph_has_one_shape(self) -> "ExperimentConfig":
-        if self.compute.cuda_graph and self.model.kind == "text":
+        if self.compute.cuda_graph and self.model.kind not in ("images", "vectors"):
             raise ValueError(
-                "compute.cuda_graph records networks of images and vectors; a language model takes hidden state as "
-                "well, so set it to false"
+                f"compute.cuda_graph records networks of images and vectors, not models of {self.model.kind}; set it "
+                "to false"
             )
         return self
 

@@ -15,6 +15,7 @@ from pydantic import Field, NonNegativeInt, ValidationError
 from suite.config.strict import Strict, nearest
 from suite.config.values import merge, read_yaml, sentence
 from suite.errors import ConfigError
+from suite.words import listing
 
 
 class ExperimentSpec(Strict):
@@ -69,18 +70,24 @@ def replication_folders(root: Path | None = None) -> list[Path]:
 
 
 def profile_cells(profile: str) -> list[Cell]:
-    """All cells of a profile over all replications, in file order; refuses an unknown profile."""
-    known: set[str] = set()
+    """All cells of a profile, in file order; refuses one that no replication has, or more than one."""
+    known: dict[str, list[Path]] = {}
     cells: list[Cell] = []
     for folder in replication_folders():
         spec = read_experiments(folder / "experiments.yaml")
-        known |= set(spec.profiles)
+        for name in spec.profiles:
+            known.setdefault(name, []).append(folder)
         for name in spec.profiles.get(profile, {}):
             cells += _expand(profile, name, spec.profiles[profile])
     if not known:
         raise ConfigError("there is no replications/*/experiments.yaml here; run from the root of the suite's checkout")
     if profile not in known:
         raise ConfigError(f"unknown profile '{profile}'; {nearest(profile, known)}")
+    if len(known[profile]) > 1:
+        raise ConfigError(
+            f"profile '{profile}' is in {listing(map(str, known[profile]))}, and its results have one place; rename it "
+            "in all but one of them"
+        )
     return cells
 
 

@@ -12,16 +12,23 @@ from suite.data.dataset import Dataset, ImageDataset, SampleDataset, TextDataset
 from suite.data.digits import load_digits
 from suite.data.files import VARIABLE, Source, data_root
 from suite.data.imagenet import find_imagenet, load_imagenet
+from suite.data.libsvm import load_libsvm
 from suite.data.ptb import find_ptb, load_ptb
 from suite.data.pydoc import load_pydoc
+from suite.data.quadratics import load_quadratics
 from suite.data.synthetic import load_synthetic
 from suite.data.teacher import load_teacher
+from suite.data.vectors import load_grouped, load_labelled
 from suite.errors import ConfigError
 
 _LOADERS = {
     "digits": load_digits,
     "synthetic": load_synthetic,
     "teacher": load_teacher,
+    "labelled": load_labelled,
+    "grouped": load_grouped,
+    "libsvm": load_libsvm,
+    "quadratics": load_quadratics,
     "cifar10": load_cifar10,
     "imagenet": load_imagenet,
     "pydoc": load_pydoc,

@@ -82,7 +82,8 @@ def scaled(images: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch
     return images.float().mul_(1 / 255).sub_(mean).div_(std)
 
 
-def _hash(*tensors: torch.Tensor) -> str:
+def hash_of(*tensors: torch.Tensor) -> str:
+    """SHA-256 of tensors' values, one after the other."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(tensor.cpu().numpy().tobytes())
@@ -141,7 +142,7 @@ class ImageDataset(SampleDataset):
 
     @property
     def sha256(self) -> str:
-        return _hash(*self.train, *self.test)
+        return hash_of(*self.train, *self.test)
 
     def to(self, device: torch.device) -> "ImageDataset":
         train, test = (tuple(tensor.to(device) for tensor in part) for part in (self.train, self.test))
@@ -157,7 +158,14 @@ class ImageDataset(SampleDataset):
         return ImageEpoch(self, order, drawn)
 
     def test_batches(self, size: int) -> Iterator[Batch]:
-        for images, labels in zip(*(part.split(size) for part in self.test), strict=True):
+        return self._in_order(self.test, size)
+
+    def train_batches(self, size: int) -> Iterator[Batch]:
+        """The training samples in order, `size` at a time, not augmented."""
+        return self._in_order(self.train, size)
+
+    def _in_order(self, part: Batch, size: int) -> Iterator[Batch]:
+        for images, labels in zip(*(tensor.split(size) for tensor in part), strict=True):
             yield self.scaled(images), labels
 
     def scaled(self, images: torch.Tensor) -> torch.Tensor:
@@ -210,7 +218,7 @@ class TextDataset:
 
     @property
     def sha256(self) -> str:
-        return _hash(self.train, self.test)
+        return hash_of(self.train, self.test)
 
     def iterations(self, workers: int, batch: int) -> int:
         return (self.train_size // (workers * batch) - 1) // self.sequence_length

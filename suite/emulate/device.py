@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from suite.compress import Accumulation, Gatherable, Summable
+from suite.compress import Accumulation, Payload
 from suite.compress.compressors import Compressor, State
-from suite.plan import Message
+from suite.plan import Layout, Message
 
 
 class Device:
@@ -44,14 +44,14 @@ class SleptSelection:
 
     def __init__(self, inner: Compressor, device: Device, seconds: dict[str, float]):
         self.inner, self.device, self.seconds = inner, device, seconds
-        self._payloads: dict[str, Summable | Gatherable] = {}
+        self._payloads: dict[str, Payload] = {}
 
-    def init(self, size: int) -> State:
-        return self.inner.init(size)
+    def init(self, layout: Layout, seed: int) -> State:
+        return self.inner.init(layout, seed)
 
     def compress(
         self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
-    ) -> tuple[Summable | Gatherable, State]:
+    ) -> tuple[Payload, State]:
         if message.name not in self._payloads:
             self._payloads[message.name], state = self.inner.compress(accumulation, message, state, rng)
         self.device.compute(self.seconds.get(message.name, 0.0))
@@ -67,8 +67,8 @@ class MeasuredSelection:
     def __init__(self, inner: Compressor, device: Device):
         self.inner, self.device = inner, device
 
-    def init(self, size: int) -> State:
-        return self.inner.init(size)
+    def init(self, layout: Layout, seed: int) -> State:
+        return self.inner.init(layout, seed)
 
     def compress(
         self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from suite.config.costs import Costs, LinearCost, NetworkCosts
 from suite.config.experiment import Density
 from suite.config.strict import Strict
-from suite.plan import Layout, Plan, merge, usual_collective
+from suite.plan import Layout, Message, Plan, merge, message_bytes, usual_collective, usual_traffic
 
 if TYPE_CHECKING:  # torch is only needed once a run starts; validating a configuration must stay quick
     from suite.compress import Compressor, WireFormat
@@ -25,6 +25,14 @@ class MethodSettings(Strict):
     def needs_costs(self) -> str | None:
         """The setting that plans from the configuration's costs, None where nothing does."""
         return None
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Sizes of the groups of workers that exchange among themselves; none where all do with all."""
+        return ()
+
+    def check_workers(self, workers: int) -> None:
+        """ValueError, in one sentence, where these settings make no sense for P workers."""
 
 
 class WireSettings(Strict):
@@ -44,22 +52,32 @@ class WireSettings(Strict):
         return WireFormat(self.values, self.indices)
 
 
-class SparseSettings(MethodSettings):
+class DensitySettings(MethodSettings):
     """Settings of the methods that send k of d entries."""
 
     density: Density = Field(0.001, description="rho = k / d")
     density_warmup: tuple[Density, ...] = Field((), description="densities of the first epochs, one an epoch")
+
+    def density_at(self, epoch: int) -> float:
+        """The global density in force in `epoch` (from 0)."""
+        return self.density_warmup[epoch] if epoch < len(self.density_warmup) else self.density
+
+
+class FeedbackSettings(MethodSettings):
+    """Settings of the methods with error feedback."""
+
     error_feedback: bool = Field(True, description="keep what was not sent and add it to the next gradient")
-    wire: WireSettings = WireSettings()
     lr_placement: Literal["outside", "inside"] = Field(
         "outside",
         description="outside: accumulate gradients and scale the average by the learning rate, as the authors' code "
         "does; inside: accumulate lr * gradient, as the papers write it",
     )
 
-    def density_at(self, epoch: int) -> float:
-        """The global density in force in `epoch` (from 0)."""
-        return self.density_warmup[epoch] if epoch < len(self.density_warmup) else self.density
+
+class SparseSettings(DensitySettings, FeedbackSettings):
+    """Settings of the methods whose workers each send k entries as they are."""
+
+    wire: WireSettings = WireSettings()
 
 
 class LayerMessages(MethodSettings):
@@ -74,6 +92,12 @@ class LayerMessages(MethodSettings):
     )
 
 
+class LowRankSettings(LayerMessages, FeedbackSettings):
+    """Settings of the methods that send two thin factors of every matrix."""
+
+    rank: PositiveInt = Field(4, description="most columns of a factor; fewer where the matrix has fewer rows")
+
+
 class Method(ABC):
     """A system under test. Subclasses live one a file in this folder and are marked with `@register`.
 
@@ -81,11 +105,13 @@ class Method(ABC):
         Settings: the settings model; its `name` is a Literal with the method's name as default.
         interface_version: of this class, checked at registration.
         label: how figures and tables call it.
+        measures_xi: whether what its analysis assumes is measured where `assumption.every` asks; see suite.measure.xi.
     """
 
     Settings: ClassVar[type[MethodSettings]]
     interface_version: ClassVar[int] = 1
     label: ClassVar[str]
+    measures_xi: ClassVar[bool] = False
 
     def __init__(self, settings: MethodSettings, costs: Costs | None = None):
         self.settings, self.costs = settings, costs
@@ -101,7 +127,7 @@ class Method(ABC):
     def density_at(self, epoch: int) -> float | None:
         """The global density of `epoch`; None for a method that sends everything, or where ratios adapt to costs."""
         settings = self.settings
-        if not isinstance(settings, SparseSettings):
+        if not isinstance(settings, DensitySettings):
             return None
         adapts = getattr(settings, "adaptive", None) and epoch >= len(settings.density_warmup)
         return None if adapts else settings.density_at(epoch)
@@ -136,6 +162,24 @@ class Method(ABC):
             sparse: whether the message carries selected entries.
         """
         return usual_collective(network, sparse)
+
+    def traffic(self, workers: int, sparse: bool) -> float:
+        """Bytes a worker puts on the wire for each byte it hands in for a message: `collective`'s other half.
+
+        A run counts by this too, whatever carries the message in truth.
+        """
+        return usual_traffic(workers, sparse)
+
+    def collective_name(self, sparse: bool) -> str:
+        """By what a message travels, in the field's words."""
+        return "all-gather" if sparse else "ring all-reduce"
+
+    def handed_in(self, message: Message) -> float:
+        """Bytes one worker hands in for a message of the plan; the expected number where it is random."""
+        wire = getattr(self.settings, "wire", None)
+        if wire is None or not message.is_sparse:
+            return message_bytes(message, self.entry_bytes)
+        return wire.format().nbytes(message.entries, message.stop - message.start)
 
     @abstractmethod
     def plan(self, layout: Layout, epoch: int) -> Plan:

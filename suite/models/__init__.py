@@ -8,13 +8,15 @@ from torch import nn
 from suite.config.experiment import ExperimentConfig, ModelConfig
 from suite.data import Dataset
 from suite.models.inception_v4 import InceptionV4
+from suite.models.linear import Linear, RobustLinear
 from suite.models.lstm import LSTMLanguageModel
 from suite.models.mlp import MLP
 from suite.models.resnet20 import ResNet20
 from suite.models.resnet50 import resnet50
+from suite.models.saddle import Saddle
 from suite.models.vgg16 import VGG16
 
-# From settings, channels of an image (features of a vector) and classes (words of the vocabulary) to a network.
+# From settings, channels of an image (features of a vector) and classes (words of the vocabulary, groups) to a network.
 _BUILDERS: dict[str, Callable[[ModelConfig, int, int], nn.Module]] = {
     "resnet20": lambda settings, channels, classes: ResNet20(channels, classes),
     "vgg16": lambda settings, channels, classes: VGG16(channels, classes, settings.width),
@@ -22,6 +24,9 @@ _BUILDERS: dict[str, Callable[[ModelConfig, int, int], nn.Module]] = {
     "inception_v4": lambda settings, channels, classes: InceptionV4(channels, classes),
     "lstm": lambda settings, channels, classes: LSTMLanguageModel(classes, settings),
     "mlp": lambda settings, channels, classes: MLP(channels, settings),
+    "linear": lambda settings, channels, classes: Linear(channels, settings),
+    "robust_linear": lambda settings, channels, classes: RobustLinear(channels, classes, settings),
+    "saddle": lambda settings, channels, classes: Saddle(channels, classes),
 }
 
 

@@ -7,8 +7,8 @@ its message, and `predict_plan` the timeline of an iteration. No torch in this r
 from suite.plan.adaptive import adapt
 from suite.plan.layout import Layout
 from suite.plan.merge import compare_on_random, greedy_groups, merge, optimal_groups
-from suite.plan.plan import Message, Plan, Segment, entries_kept, layer_wise, whole_gradient
-from suite.plan.predict import message_bytes, predict_plan, usual_collective, wire_bytes
+from suite.plan.plan import Message, Plan, Segment, entries_kept, layer_wise, low_rank, whole_gradient
+from suite.plan.predict import message_bytes, predict_plan, usual_collective, usual_traffic, wire_bytes
 
 __all__ = [
     "Layout",
@@ -20,11 +20,13 @@ __all__ = [
     "entries_kept",
     "greedy_groups",
     "layer_wise",
+    "low_rank",
     "merge",
     "message_bytes",
     "optimal_groups",
     "predict_plan",
     "usual_collective",
+    "usual_traffic",
     "whole_gradient",
     "wire_bytes",
 ]

@@ -1,8 +1,10 @@
 """Where each parameter tensor lies in the flattened gradient."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from math import prod
 
 
 @dataclass(frozen=True)
@@ -12,10 +14,18 @@ class Layout:
     Attributes:
         names: dotted parameter names.
         sizes: number of elements of each.
+        shapes: of each; None where only sizes are known.
     """
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...] | None = None
+
+    @classmethod
+    def of(cls, named_shapes: Iterable[tuple[str, Iterable[int]]]) -> "Layout":
+        """The layout of tensors given by name and shape."""
+        names, shapes = zip(*((name, tuple(shape)) for name, shape in named_shapes), strict=True)
+        return cls(names, tuple(map(prod, shapes)), shapes)
 
     @property
     def size(self) -> int:

@@ -17,17 +17,29 @@ class Segment:
         name: of the parameter tensor, or a word for the whole.
         start: first element.
         size: d, elements.
-        k: entries sent of it, 1 <= k <= size; None sends it whole (dense).
+        k: entries sent of it, 1 <= k <= size, where the number is random the expected one; None sends it whole
+            (dense), or as `values`.
+        matrix: rows and columns, where it is compressed as a matrix.
+        values: float32 numbers that a worker sends in place of its entries, on average over iterations.
     """
 
     name: str
     start: int
     size: int
     k: int | None = None
+    matrix: tuple[int, int] | None = None
+    values: float | None = None
 
     @property
     def stop(self) -> int:
         return self.start + self.size
+
+    @property
+    def sent(self) -> float:
+        """Numbers one worker sends for it, without indices."""
+        if self.values is not None:
+            return self.values
+        return self.size if self.k is None else self.k
 
 
 @dataclass(frozen=True)
@@ -46,9 +58,9 @@ class Message:
         return self.segments[0].stop
 
     @property
-    def entries(self) -> int:
-        """Gradient entries the message carries for one worker."""
-        return sum(s.size if s.k is None else s.k for s in self.segments)
+    def entries(self) -> float:
+        """Gradient entries, or numbers in place of them, that the message carries for one worker."""
+        return sum(segment.sent for segment in self.segments)
 
     @property
     def is_sparse(self) -> bool:
@@ -75,8 +87,8 @@ class Plan:
         return any(message.is_sparse for message in self.messages)
 
     @property
-    def entries(self) -> int:
-        """Gradient entries one worker sends an iteration."""
+    def entries(self) -> float:
+        """Gradient entries, or numbers in place of them, that one worker sends an iteration."""
         return sum(message.entries for message in self.messages)
 
     def merged(self) -> "Plan":
@@ -135,4 +147,35 @@ def layer_wise(layout: Layout, density_of: Callable[[str], float | None]) -> Pla
     for name, start, size in zip(layout.names, layout.offsets, layout.sizes, strict=True):
         density = density_of(name)
         segments.append(Segment(name, start, size, None if density is None else entries_kept(size, density)))
+    return Plan(tuple(Message((segment,)) for segment in reversed(segments)))
+
+
+def low_rank(layout: Layout, rank: int, share: float = 1.0) -> Plan:
+    """One message a parameter tensor, last layer first: matrices as two factors, vectors whole.
+
+    A tensor of two or more dimensions is a matrix of its first dimension by all others. Its factors of rank
+    r = min(rank, n, m) have r (n + m) entries.
+
+    Args:
+        layout: of the gradient, with shapes.
+        rank: the most columns a factor has.
+        share: of a matrix's factors that travel in an iteration, on average.
+
+    Raises:
+        ConfigError: the layout knows sizes only, as layer times do.
+    """
+    if layout.shapes is None:
+        raise ConfigError(
+            "low-rank factors follow from the tensors' shapes, and times of layers hold their sizes only; give a "
+            "configuration with a model instead"
+        )
+    segments = []
+    for name, start, size, shape in zip(layout.names, layout.offsets, layout.sizes, layout.shapes, strict=True):
+        if len(shape) < 2:
+            segments.append(Segment(name, start, size))
+            continue
+        rows, columns = shape[0], size // shape[0]
+        values = min(rank, rows, columns) * (rows + columns)
+        values = values if share == 1 else share * values
+        segments.append(Segment(name, start, size, matrix=(rows, columns), values=values))
     return Plan(tuple(Message((segment,)) for segment in reversed(segments)))

@@ -17,11 +17,20 @@ def message_bytes(message: Message, sparse_entry: float = SPARSE_ENTRY) -> float
     return message.entries * (sparse_entry if message.is_sparse else DENSE_ENTRY)
 
 
-def wire_bytes(plan: Plan, workers: int, sparse_entry: float = SPARSE_ENTRY) -> float:
-    """Bytes one of P workers puts on the wire an iteration: (P-1) times what it hands to all-gathers, 2(P-1)/P times
-    what it hands to ring all-reduces."""
+def usual_traffic(workers: int, sparse: bool) -> float:
+    """Bytes one of P workers puts on the wire for each byte it hands in: P - 1 in an all-gather, 2(P-1)/P in a ring
+    all-reduce."""
+    return workers - 1 if sparse else 2 * (workers - 1) / workers
+
+
+# From a number of workers and whether the plan is sparse to bytes on the wire for each byte handed in.
+Traffic = Callable[[int, bool], float]
+
+
+def wire_bytes(plan: Plan, workers: int, sparse_entry: float = SPARSE_ENTRY, traffic: Traffic = usual_traffic) -> float:
+    """Bytes one of P workers puts on the wire an iteration."""
     handed_in = sum(message_bytes(message, sparse_entry) for message in plan.messages)
-    return handed_in * (workers - 1) * (1 if plan.is_sparse else 2 / workers)
+    return handed_in * traffic(workers, plan.is_sparse)
 
 
 def usual_collective(network: NetworkCosts, sparse: bool) -> LinearCost:

@@ -20,6 +20,7 @@ from suite.errors import SuiteError
 from suite.record.atomic import replacing
 from suite.record.delta import delta_by_kind
 from suite.record.run_folder import RunFolder, resolved
+from suite.record.schemas import OBSERVATIONS
 from suite.record.states import write_states
 
 # A figure of one run draws at most this many iterations; longer runs are thinned evenly.
@@ -102,8 +103,11 @@ def aggregate(results: Path) -> list[Path]:
         "timeline": pd.concat([_with_keys(run, _timeline(run)) for run in runs]),
     }
     first = {cell.address for cell in _first_cells(runs)}
-    parts: dict[str, list[pd.DataFrame]] = {"assumption": [], "delta_by_kind": [], "assumption_iterations": []}
+    parts: dict[str, list[pd.DataFrame]] = {
+        "assumption": [], "delta_by_kind": [], "assumption_iterations": [], "observations": [],
+    }  # fmt: skip
     for run in runs:
+        parts["observations"].append(_with_keys(run, _observations(run)))
         frame = _assumption(run)  # the longest of a run's files: one is in memory at a time
         parts["assumption"].append(_with_keys(run, _by_epoch(frame)))
         parts["delta_by_kind"].append(_with_keys(run, delta_by_kind(frame)))
@@ -131,7 +135,19 @@ def _run_row(run: FinishedRun) -> dict[str, Any]:
         "adaptive": bool(method.get("adaptive")), "ratio_cap": run.ratio_cap,
         **{name: config.get("compute", {}).get(name) for name in ("precision", "channels_last")},
         "hidden_share": summary.get("hidden_share"),  # earlier versions did not write it
+        "lr": config["optimizer"]["lr"], **_exchange(summary),
     } | scores | {name: summary[name] for name in copied}  # fmt: skip
+
+
+def _exchange(summary: dict[str, Any]) -> dict[str, Any]:
+    """How workers exchanged, and what a worker keeps for it; earlier versions wrote none of it and had one round an
+    iteration."""
+    own = summary.get("own_bytes", {})
+    return {
+        "rounds": summary.get("rounds", summary["iterations"]),
+        "own_bytes": sum(own.values()) if "own_bytes" in summary else None, "own_parts": ", ".join(own),
+        **{name: summary.get(name) for name in ("collective", "all_reduce")},
+    }  # fmt: skip
 
 
 def _with_keys(run: FinishedRun, frame: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
@@ -166,6 +182,8 @@ def _damaged(run: FinishedRun, path: Path) -> SuiteError:
 def _epochs(run: FinishedRun) -> pd.DataFrame:
     """The run's epochs; none of them where their scores mean nothing."""
     frame = _read(run, "epochs.csv")
+    for name in ("rounds", "batches"):  # earlier versions had one of each an iteration, and did not write them
+        frame[name] = frame["iteration"].where(frame[name].isna(), frame[name]) if name in frame else frame["iteration"]
     return frame if run.tells_accuracy else frame.head(0)
 
 
@@ -220,6 +238,15 @@ def _by_epoch(frame: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(
         points=("delta", "count"), delta_mean=("delta", "mean"), delta_max=("delta", "max"), above_one=("above", "sum"),
         delta_random_mean=("delta_random", "mean"), norm_ratio_mean=("norm_ratio", "mean"),
+    )  # fmt: skip
+
+
+def _observations(run: FinishedRun) -> pd.DataFrame:
+    """What the method observed, by segment and quantity: mean, largest, and how many of the values are above 0."""
+    observed = (run.folder.path / "observations.parquet").exists()
+    frame = _read(run, "observations.parquet") if observed else OBSERVATIONS.empty_table().to_pandas()
+    return frame.assign(above=frame["value"] > 0).groupby(["segment", "quantity"], as_index=False).agg(
+        points=("value", "count"), mean=("value", "mean"), max=("value", "max"), above_0=("above", "sum"),
     )  # fmt: skip
 
 

@@ -11,9 +11,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from suite.record.atomic import replacing
-from suite.record.schemas import ASSUMPTION, EPOCHS, ITERATIONS
+from suite.record.schemas import ASSUMPTION, EPOCHS, ITERATIONS, OBSERVATIONS
 
-_TABLES = {"iterations": ITERATIONS, "assumption": ASSUMPTION, "epochs": EPOCHS}
+_TABLES = {"iterations": ITERATIONS, "assumption": ASSUMPTION, "observations": OBSERVATIONS, "epochs": EPOCHS}
 
 
 class Recorder:
@@ -24,7 +24,7 @@ class Recorder:
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _TABLES}
 
     def add(self, table: str, *rows: dict[str, Any]) -> None:
-        """Append rows to "iterations", "assumption" or "epochs"."""
+        """Append rows to "iterations", "assumption", "observations" or "epochs"."""
         self.rows[table] += rows
 
     def flush(self, iteration: int) -> None:
@@ -45,7 +45,8 @@ class Recorder:
     def read(self, table: str) -> pa.Table:
         """All flushed rows of a table, in order."""
         parts = sorted(self.parts.glob(f"{table}-*.parquet"))
-        return pa.concat_tables([_TABLES[table].empty_table(), *(pq.read_table(part) for part in parts)])
+        tables = [_TABLES[table].empty_table(), *(pq.read_table(part) for part in parts)]
+        return pa.concat_tables(tables, promote_options="default")  # parts of earlier versions lack some columns
 
     def last_timestamp(self) -> float:
         """Of the newest flushed iteration, in seconds since 1970; 0 where there is none."""
@@ -53,9 +54,14 @@ class Recorder:
         return pq.read_table(parts[-1], columns=["timestamp"])["timestamp"][-1].as_py() if parts else 0.0
 
     def finish(self, folder: Path) -> None:
-        """Join the parts into iterations.parquet, assumption.parquet and epochs.csv."""
+        """Join the parts into iterations.parquet, assumption.parquet, epochs.csv and, where a method observes anything,
+        observations.parquet.
+        """
         for name in ("iterations", "assumption"):
             _write(self.read(name), folder / f"{name}.parquet")
+        observations = self.read("observations")
+        if observations.num_rows:
+            _write(observations, folder / "observations.parquet")
         with replacing(folder / "epochs.csv") as aside:
             pyarrow.csv.write_csv(
                 self.read("epochs"), aside, pyarrow.csv.WriteOptions(quoting_style="none", quoting_header="none")

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from suite.errors import SuiteError
-from suite.plan import Plan
+from suite.plan import Plan, Segment
 from suite.words import listing
 from suite.world import World
 
@@ -19,11 +19,15 @@ def parameter_facts(names: Iterable[str], parameters: Iterable[nn.Parameter], pl
             f"{name} {list(p.shape)} {str(p.dtype).removeprefix('torch.')}"
             for name, p in zip(names, parameters, strict=True)
         ),
-        "segment": tuple(
-            f"{s.name} ({'all' if s.k is None else f'k = {s.k:,}'} of {s.size:,} entries)" for s in plan.segments
-        ),
+        "segment": tuple(f"{s.name} ({_amount(s)} of {s.size:,} entries)" for s in plan.segments),
         "message": tuple(f"{m.name} from entry {m.start:,} to {m.stop:,}" for m in plan.messages),
     }
+
+
+def _amount(segment: Segment) -> str:
+    if segment.values is not None:
+        return f"{segment.values:,} values in place"
+    return "all" if segment.k is None else f"k = {segment.k:,}"
 
 
 def check_agreement(world: World, facts: dict[str, Any]) -> None:

@@ -106,7 +106,7 @@ class _Distributed:
         self._parameters, self._passes = list(parameters.values()), passes
         flat = torch.cat([p.detach().new_zeros(p.numel(), dtype=torch.float32) for p in self._parameters])
         self._world = world or adopt_world(flat.device)
-        layout = Layout(tuple(parameters), tuple(p.numel() for p in self._parameters))
+        layout = Layout.of((name, p.shape) for name, p in parameters.items())
         self._exchange = GradientExchange(method, layout, self._world, PhaseClock(), flat)
         self._exchange.shares_update = True  # as the parameters' gradients
         self._memory = Memory(self._world.rank, seed, flat, method.error_feedback)

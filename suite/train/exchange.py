@@ -1,20 +1,22 @@
 """One exchange: every worker's gradient in, the same averaged update out, on all processes.
 
 Hooks hand over each gradient as back-propagation produces it. A message whose gradients are all there is accumulated,
-compressed and, by the process's last worker, sent, while back-propagation goes on. Afterwards: wait, add up in worker
-order, divide by P. Dense, SLGS and LAGS differ only in the plan and the compressor their method hands over.
+compressed and, by the process's last worker, sent, while back-propagation goes on. Afterwards: wait, and let the
+payloads make the average of what arrived. Methods differ only in the plan and the compressor they hand over.
 """
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
 
-from suite.compress import Accumulation, Gatherable, Summable
+from suite.compress import Accumulation, Payload, Summable
 from suite.config.costs import Costs
 from suite.measure import ArrivalWatch, PhaseClock
 from suite.methods import Method
@@ -33,11 +35,16 @@ class Outcome:
         update: float32 [d], the average over workers of what was sent, to be read only and until the next exchange.
         status: float64 [P, n], the rows passed in, of all workers.
         mean_accumulated: float32 [d], the average over workers of what could have been sent, when asked for.
+        mean_gradient: float32 [d], the average gradient, by the learning rate under `lr_placement: inside`; when asked
+            for, of a method that measures xi.
+        notes: rows of observations.parquet without their iteration, when asked for.
     """
 
     update: torch.Tensor
     status: torch.Tensor
     mean_accumulated: torch.Tensor | None
+    mean_gradient: torch.Tensor | None = None
+    notes: list[dict[str, Any]] = field(default_factory=list)
 
 
 class GradientExchange:
@@ -92,7 +99,7 @@ class GradientExchange:
 
     def init_worker(self, worker: Memory) -> None:
         """Give a new worker the compressor's initial state."""
-        worker.compressor = self.compressor.init(self.layout.size)
+        worker.compressor = self.compressor.init(self.layout, worker.seed)
 
     def listen_to(self, parameters: Sequence[nn.Parameter]) -> None:
         """Take over the gradients of these parameters, given in the order of the layout."""
@@ -116,7 +123,7 @@ class GradientExchange:
             accumulation.scale = lr if self.method.lr_inside else 1.0
         self._states = [worker.compressor for worker in workers]
         self._missing = [list(self._parts) for _ in workers]
-        self._payloads: list[list[Summable | Gatherable]] = [[] for _ in workers]
+        self._payloads: list[list[Payload]] = [[] for _ in workers]
         self._started: list[Pending] = []
         self._watch = ArrivalWatch(self.clock) if self.clock.tracing else None
 
@@ -153,7 +160,7 @@ class GradientExchange:
             losses: of the local workers' batches, shared as column 0 of the status. Column 1 tells of a gradient that
                 is not finite, column 2 of a wish to stop.
             stop: this process has been asked to stop.
-            observe: also average what was accumulated, for the assumption.
+            observe: also average what was accumulated, for the assumption, and collect what payloads note.
         """
         clock, world = self.clock, self.world
         for position in range(len(self._workers)):
@@ -162,31 +169,31 @@ class GradientExchange:
         with clock.phase("exchange", "status", traced_as="wait"):
             finite = [accumulation.is_finite() for accumulation in self._accumulations]
             status = world.status([[loss, not ok, stop] for loss, ok in zip(losses, finite, strict=True)])
-        left = None
+        left = residuals = None
         if observe:
             with clock.phase("measure"):
-                first, *others = (worker.accumulated for worker in self._workers)
-                left = world.observe_sum([first.clone(), *others], "left")
+                left = self._observe([worker.accumulated for worker in self._workers], "left")
+                if self.method.measures_xi and self.method.error_feedback:
+                    residuals = self._observe([worker.residual for worker in self._workers], "residuals")
         with clock.phase("apply", "clear"):
             self._clear_update()
-        for number, message in enumerate(self.plan.messages):
-            with clock.phase("exchange", message.name, traced_as="wait"):
-                arrived = self._started[number].wait()
-            self.last_arrival = time.monotonic()
-            with clock.phase("apply", message.name):
-                self._add(message, self._payloads[0][number], arrived)
+        withheld, notes = self._receive(observe)
         with clock.phase("exchange", "status", traced_as="wait"):
             rows = status.wait()
-        mean = None
+        mean = gradient = None
         if left is not None:
             with clock.phase("measure"):
                 # What a worker sent and what it kept add up to what it had accumulated, bit for bit.
                 mean = left.wait() / world.size + self.update
+                for message, part in withheld:
+                    mean[message.start : message.stop] += part
+                if self.method.measures_xi:
+                    gradient = mean if residuals is None else mean - residuals.wait() / world.size
         if self._watch is not None:
             self._watch.close()
         if self._meter is not None and self._meter.iteration_ends():
             self._adopt(self._meter.costs(world))
-        return Outcome(self.update, rows, mean)
+        return Outcome(self.update, rows, mean, gradient, notes)
 
     def commit(self) -> None:
         """Keep what the last exchange left over: unsent entries become residuals, compressors their new states."""
@@ -216,19 +223,67 @@ class GradientExchange:
                 payloads.append(payload)
             accumulation.release(message.start, message.stop)
             if position == len(self._workers) - 1:
-                with self.clock.phase("exchange", message.name, traced_as="start"):
-                    self._send(number, message)
+                of_message = [of_worker[number] for of_worker in self._payloads]
+                self._started.append(self._send(of_message, message, f"message.{number}"))
 
-    def _send(self, number: int, message: Message) -> None:
-        payloads = [of_worker[number] for of_worker in self._payloads]
-        name = f"message.{number}"
-        if isinstance(payloads[0], Summable):
-            pending = self.world.all_reduce([payload.values for payload in payloads], name)
-        else:
-            pending = self.world.all_gather([payload.pack() for payload in payloads], name)
-        if self._watch is not None:
-            pending = pending.after(self._watch.started(message.name, pending.arrived))
-        self._started.append(pending)
+    def _send(self, payloads: list[Payload], message: Message, name: str) -> Pending:
+        """Start a round of a message, of which these are the local workers' payloads."""
+        first, world = payloads[0], self.world
+        with self.clock.phase("exchange", message.name, traced_as="start"):
+            factor = self.method.traffic(world.size, message.is_sparse)
+            if isinstance(first, Summable):
+                pending = world.all_reduce([payload.values for payload in payloads], name, factor)
+            else:
+                gather = world.all_gather if first.even else world.all_gather_uneven
+                pending = gather([payload.pack() for payload in payloads], name, factor)
+            if self._watch is not None:
+                pending = pending.after(self._watch.started(message.name, pending.arrived))
+        return pending
+
+    def _receive(self, observe: bool) -> tuple[list[tuple[Message, torch.Tensor]], list[dict[str, Any]]]:
+        """Wait for all messages, in the plan's order, and for the further rounds that some of them take.
+
+        Returns:
+            When `observe` asks for it, what payloads withheld from the update, by message, and what they note.
+        """
+        withheld, notes = [], []
+        rounds = zip(self.plan.messages, zip(*self._payloads, strict=True), self._started, strict=True)
+        waiting = deque((number, 1, *of_message) for number, of_message in enumerate(rounds))
+        last = 0
+        while waiting:
+            number, last, message, payloads, pending = waiting.popleft()
+            with self.clock.phase("exchange", message.name, traced_as="wait"):
+                arrived = pending.wait()
+            self.last_arrival = time.monotonic()
+            with self.clock.phase("apply", message.name):
+                found = payloads[0].read(arrived, self.world.size)
+                replies = [payload.reply(found) for payload in payloads]
+                if replies[0] is None:
+                    self._settle(message, payloads, found)
+            if replies[0] is not None:
+                name = f"message.{number}.{type(replies[0]).__name__}"  # another one than that of the round before
+                waiting.append((number, last + 1, message, replies, self._send(replies, message, name)))
+            elif observe:
+                with self.clock.phase("measure"):
+                    part = payloads[0].withheld(found, self.world.size)
+                    withheld += [] if part is None else [(message, part)]
+                    values = payloads[0].notes(found)
+                    notes += [{"segment": message.name, "quantity": q, "value": v} for q, v in values.items()]
+        self.world.rounds += last  # rounds come in order, so that the last one is of the highest number
+        return withheld, notes
+
+    def _settle(self, message: Message, payloads: Sequence[Payload], found: Any) -> None:
+        """Average a message's share, and let every worker know what became of what it sent."""
+        part = slice(message.start, message.stop)
+        share = self.update[part]
+        self._written += [(share, indices) for indices in payloads[0].write(found, share, self.world.size)]
+        for position, (worker, payload) in enumerate(zip(self._workers, payloads, strict=True)):
+            left = worker.accumulated[part]
+            self._states[position] = payload.settle(found, left, self._states[position], worker.index)
+
+    def _observe(self, vectors: list[torch.Tensor], name: str) -> Pending:
+        first, *others = vectors
+        return self.world.observe_sum([first.clone(), *others], name)
 
     def _clear_update(self) -> None:
         """Zero what the last exchange wrote: a small part of a sparse update; a dense one is replaced anyway."""
@@ -237,15 +292,3 @@ class GradientExchange:
         for share, indices in self._written:
             share.index_fill_(0, indices.long(), 0.0)
         self._written.clear()
-
-    def _add(self, message: Message, own: Summable | Gatherable, arrived: torch.Tensor) -> None:
-        """Average a message's share. Gathered payloads, int32 [P, n], are added one worker after the other, so that the
-        bits are the same in every placement; each is divided by P on the way."""
-        share = self.update[message.start : message.stop]
-        if isinstance(own, Summable):
-            torch.div(arrived, self.world.size, out=share)
-            return
-        for buffer in arrived:
-            payload = own.unpack(buffer)
-            share.index_add_(0, payload.indices, payload.values, alpha=1 / self.world.size)
-            self._written.append((share, payload.indices))

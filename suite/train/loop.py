@@ -16,7 +16,9 @@ from suite.config import ExperimentConfig
 from suite.data import Dataset, load_dataset
 from suite.errors import Diverged, Interrupted, SuiteError
 from suite.measure import AssumptionMeter, PhaseClock
+from suite.measure.xi import xi_rows
 from suite.methods import build_method
+from suite.methods.local import LocalMethod
 from suite.models import build_model
 from suite.plan import Layout
 from suite.record import RunFolder
@@ -29,6 +31,7 @@ from suite.train.agreement import check_agreement, parameter_facts
 from suite.train.checkpoint import load_checkpoint, load_workers, save_checkpoint
 from suite.train.exchange import GradientExchange, Outcome
 from suite.train.graph import record_graph
+from suite.train.local import LocalTraining
 from suite.train.memory import keep_freed_memory
 from suite.train.optimizer import FlatSGD
 from suite.train.progress import TrainingProgress
@@ -40,7 +43,7 @@ from suite.world import Worker, World
 from suite.world.worker import FlatParameters
 
 # The trainer's plain values that a checkpoint carries beside parameters, optimiser and workers.
-_COUNTERS = ("iteration", "train_seconds", "epoch_loss", "skipped", "skipped_in_a_row", "resumed_at")
+_COUNTERS = ("iteration", "taken", "train_seconds", "epoch_loss", "skipped", "skipped_in_a_row", "resumed_at")
 
 
 class Trainer:
@@ -55,17 +58,14 @@ class Trainer:
         self.method = build_method(config.method, config.costs)
         self.task = build_task(dataset, config)
         self.flat = FlatParameters(build_model(config, dataset).to(world.device))
-        self.layout = Layout(self.flat.names, self.flat.sizes)
+        self.layout = Layout(self.flat.names, self.flat.sizes, tuple(tuple(p.shape) for p in self.flat.parameters))
         self.clock = PhaseClock()
-        self.exchange = GradientExchange(
-            self.method, self.layout, world, self.clock, self.flat.vector, config.world.overlap
-        )
+        self.exchange, self.optimizer = self._training()
         self.exchange.listen_to(self.flat.parameters)
         seed = config.train.seed
         self.workers = [Worker(index, seed, self.flat, self.method.error_feedback) for index in world.local]
         for worker in self.workers:
             self.exchange.init_worker(worker)
-        self.optimizer = FlatSGD(self.flat.vector, config.optimizer, self.method.lr_inside)
         self.meter = AssumptionMeter(seed, config.assumption.random_draw)
         self.recorder, self.records = Recorder(folder.parts), RecordClock()
         self.data_sha256 = dataset.sha256
@@ -80,12 +80,22 @@ class Trainer:
             sample, _ = self.task.inputs(self.workers[0], 0)
             record_graph(self.flat.model, sample, self.autocast)
         self.iteration = 0
+        self.taken = 0  # base batches a worker has taken: one an iteration, unless the method lets batches grow
         self.train_seconds = 0.0
         self.epoch_loss = 0.0
         self.skipped_in_a_row = 0
         self.skipped = 0
         self.resumed_at: list[int] = []
         self.stop_signal = 0
+
+    def _training(self) -> tuple[GradientExchange, FlatSGD] | tuple[LocalTraining, LocalTraining]:
+        """What becomes of gradients: an exchange and a common step, or steps of every worker's own."""
+        method, flat, config = self.method, self.flat, self.config
+        if isinstance(method, LocalMethod):
+            local = LocalTraining(method, self.layout, self.world, self.clock, flat, config.optimizer)
+            return local, local
+        exchange = GradientExchange(method, self.layout, self.world, self.clock, flat.vector, config.world.overlap)
+        return exchange, FlatSGD(flat.vector, config.optimizer, method.lr_inside, flat.constrain)
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -104,32 +114,36 @@ class Trainer:
         title = f"{method} on {self.config.data.name}, seed {self.config.train.seed}"
         progress = TrainingProgress(title, self.total, self.iteration, enabled=self.world.rank == 0)
         try:
-            while self.iteration < self.total:
+            while not self._done:
                 self._epoch(progress)
         finally:
             progress.close()
         with self._writing():
             self._finish()
 
+    @property
+    def _done(self) -> bool:
+        return self.iteration == self.total or self.taken == self.config.train.epochs * self.per_epoch
+
     def _epoch(self, progress: TrainingProgress) -> None:
         """The rest of the epoch the run is in."""
-        epoch, first = divmod(self.iteration, self.per_epoch)
+        epoch, first = divmod(self.taken, self.per_epoch)
         self.task.start_epoch(epoch, self.workers)
         self.exchange.start_epoch(epoch)
         if first == 0:
             self.epoch_loss = 0.0
-        for number in range(first, min(self.per_epoch, first + self.total - self.iteration)):
+        end = (epoch + 1) * self.per_epoch
+        while self.taken < end and not self._done:
             began = time.monotonic()
-            loss, stop = self._iterate(epoch, number)
+            loss, stop = self._iterate(epoch, self.taken % self.per_epoch)
             self.train_seconds += time.monotonic() - began
             progress.iteration(loss)
-            ends_epoch = number + 1 == self.per_epoch or self.iteration == self.total
-            if ends_epoch:
+            if self.taken == end or self._done:
                 self._evaluate(epoch, progress)
-            if stop or self.iteration == self.total or self.iteration % self.config.train.checkpoint_every == 0:
+            if stop or self._done or self.iteration % self.config.train.checkpoint_every == 0:
                 with self._writing():
                     self._save()
-            if stop and self.iteration < self.total:
+            if stop and not self._done:
                 raise Interrupted(
                     f"stopped by signal at iteration {self.iteration} of {self.total}; its checkpoint is in "
                     f"{self.folder.checkpoint}, and {Interrupted.promise}",
@@ -137,14 +151,21 @@ class Trainer:
                 )
 
     def _iterate(self, epoch: int, number: int) -> tuple[float, bool]:
-        """One iteration; returns the mean loss and whether some process was asked to stop."""
+        """One iteration, from the epoch's base batch `number` on.
+
+        Returns:
+            the mean loss, and whether some process was asked to stop.
+        """
+        batches = self.optimizer.take(self.per_epoch - number)
         self.iteration += 1
+        self.taken += batches
         clock, config = self.clock, self.config
         clock.restart(tracing=self.iteration == TRACED_ITERATION)
         self.watch.beat(f"computed in iteration {self.iteration}")
-        lr = learning_rate(config.optimizer, self.world.size, epoch, number, self.per_epoch)
+        lr = learning_rate(config.optimizer, self.world.size, epoch, number, self.per_epoch, self.iteration - 1)
         self.exchange.begin(self.workers, lr)
-        losses = [self._compute(position, number) for position in range(len(self.workers))]
+        coming = range(number, number + batches)
+        losses = [self._compute(position, coming) for position in range(len(self.workers))]
         every = config.assumption.every
         observe = bool(every) and self.exchange.plan.is_sparse and self.iteration % every == 0
         self.watch.beat(f"waited in the exchange of iteration {self.iteration}", waiting=True)
@@ -162,25 +183,36 @@ class Trainer:
                 self.exchange.commit()
                 self.optimizer.step(outcome.update, lr)
         loss = float(outcome.status[:, 0].mean())
-        self.epoch_loss += loss
+        self.epoch_loss += loss * batches
         if self.world.rank == 0:
             row = {"iteration": self.iteration, "epoch": epoch + 1, "lr": lr, "density": self.exchange.density}
             row |= {"loss": loss, "skipped": skip, "bytes_sent": self.world.bytes_sent, "timestamp": self.records.now()}
+            row["batch_size"] = batches * config.train.batch_size
             self.recorder.add("iterations", row | clock.row())
         if clock.tracing:
             write_trace(self.folder, self.exchange, self.world)
         return loss, bool(outcome.status[:, 2].any())
 
-    def _compute(self, position: int, number: int) -> float:
-        """Forward and backward of one local worker's batch; the exchange takes the gradients as they appear."""
-        worker, clock = self.workers[position], self.clock
+    def _compute(self, position: int, batches: range) -> float:
+        """Forward and backward of one local worker's base batches; the exchange takes the gradients as they appear.
+
+        Returns:
+            the mean loss.
+        """
+        worker, clock, losses = self.workers[position], self.clock, []
         self.watch.beat(f"computed for worker {worker.index} in iteration {self.iteration}")
-        with worker.computing() as model:
-            with clock.phase("compute", traced_as="forward"), self.autocast():
-                loss = self.task.loss(model, worker, number)
-            with self.exchange.receiving(position):
-                loss.backward()
-        return float(loss.detach())
+        for point in self.optimizer.passes(position):
+            if losses:  # of another point than the last, which is the worker's own: nothing but gradients is kept
+                worker.forget_batch()
+            losses = []
+            for number in batches:
+                with worker.computing(point, continues=bool(losses)) as model:
+                    with clock.phase("compute", traced_as="forward"), self.autocast():
+                        loss = self.task.loss(model, worker, number)
+                    with self.exchange.receiving(position):
+                        loss.backward()
+                losses.append(float(loss.detach()))
+        return sum(losses) / len(losses)
 
     def _skip(self) -> None:
         """A gradient somewhere is not finite: nobody steps, residuals stay, and too many in a row end the run."""
@@ -198,23 +230,32 @@ class Trainer:
         if self.world.rank == 0:
             x, s = outcome.mean_accumulated.cpu().numpy(), outcome.update.cpu().numpy()
             self.recorder.add("assumption", *self.meter.rows(self.exchange.plan, self.iteration, x, s))
+            seen = outcome.notes
+            if outcome.mean_gradient is not None:
+                vectors = (outcome.mean_accumulated, outcome.update, outcome.mean_gradient)
+                seen = [*seen, *xi_rows(self.exchange.plan, *vectors)]
+            self.recorder.add("observations", *({"iteration": self.iteration} | row for row in seen))
 
     def _evaluate(self, epoch: int, progress: TrainingProgress) -> None:
-        """Test process 0's model under the chosen BatchNorm statistics and record the epoch."""
+        """Test on process 0, under the chosen BatchNorm statistics, and record the epoch."""
         self.watch.beat(f"gathered statistics after iteration {self.iteration}", waiting=True)
         self._adopt_statistics()
-        if self.world.rank != 0:
-            return
+        with self.optimizer.tested():
+            if self.world.rank == 0:
+                self._test(epoch, progress)
+
+    def _test(self, epoch: int, progress: TrainingProgress) -> None:
         self.watch.beat(f"tested after iteration {self.iteration}", patient=True)
         model = self.flat.model
         model.eval()
         with torch.no_grad(), self.autocast():
             scores = self.task.evaluate(model)
         model.train()
-        mean_loss = self.epoch_loss / (self.iteration - epoch * self.per_epoch)
+        mean_loss = self.epoch_loss / (self.taken - epoch * self.per_epoch)
         row = {"epoch": epoch + 1, "iteration": self.iteration, "train_loss": mean_loss}
         row |= {"lr": self.optimizer.current_lr, "test_loss": scores["test_loss"], "metric": self.task.metric}
         row |= {"value": scores[self.task.metric], "bytes_sent": self.world.bytes_sent, "seconds": self.train_seconds}
+        row |= {"rounds": self.world.rounds, "batches": self.taken}
         self.recorder.add("epochs", row | {"timestamp": self.records.now()})
         note = f"loss {scores['test_loss']:.3f}, {self.task.metric.replace('_', ' ')} {scores[self.task.metric]:.4g}"
         progress.epoch(epoch + 1, self.iteration, note)
@@ -254,9 +295,10 @@ class Trainer:
         load_workers(step, self.workers)
         self.flat.vector.copy_(shared["parameters"])
         self.optimizer.load_state_dict(shared["optimizer"])
-        for name in _COUNTERS:
-            setattr(self, name, shared[name])
+        for name in _COUNTERS:  # earlier versions, without batches that grow, had no `taken`
+            setattr(self, name, shared[name] if name in shared else shared["iteration"])
         self.world.bytes_sent = shared["bytes_sent"]
+        self.world.rounds = shared.get("rounds", self.iteration)  # earlier versions had methods with one an iteration
         self.resumed_at.append(self.iteration)
         if self.world.rank == 0:
             self.recorder.rewind(self.iteration)
@@ -281,7 +323,7 @@ class Trainer:
             self.recorder.flush(self.iteration)
         shared = {name: getattr(self, name) for name in _COUNTERS}
         shared |= {"parameters": self.flat.vector, "optimizer": self.optimizer.state_dict()}
-        shared |= {"bytes_sent": self.world.bytes_sent, "data_sha256": self.data_sha256}
+        shared |= {"bytes_sent": self.world.bytes_sent, "rounds": self.world.rounds, "data_sha256": self.data_sha256}
         save_checkpoint(self.folder.checkpoint, self.world, self.workers, self.iteration, shared, self.watch.beat)
 
     def _finish(self) -> None:
@@ -301,7 +343,10 @@ class Trainer:
                 "dropped": self.dataset.dropped(self.world.size, self.config.train.batch_size),
                 "resumed_at": self.resumed_at, "seconds": self.train_seconds,
                 "higher_is_better": self.task.higher_is_better, "hidden_share": self.folder.read_hidden_share(),
-                "density": self.exchange.density,
+                "density": self.exchange.density, "rounds": self.world.rounds,
+                "own_bytes": self.workers[0].own_bytes(),
+                "collective": self.method.collective_name(self.exchange.plan.is_sparse),
+                "all_reduce": not self.exchange.plan.is_sparse,
             }  # fmt: skip
             write_json(
                 self.folder.summary, summarise(self.config, self.folder, self.recorder, self.method.label, facts)

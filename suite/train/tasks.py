@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from suite.config.experiment import ExperimentConfig
 from suite.data import Dataset, ImageDataset
+from suite.train.problems import Convex, Robust, SaddlePoint
 from suite.world import Worker
 
 _EVALUATION_IMAGES = 256  # at a time
@@ -127,7 +128,14 @@ class LanguageModel(Task):
         return {"test_loss": loss, self.metric: math.exp(min(loss, 700.0))}
 
 
-_TASKS = {"images": Classification, "vectors": Regression, "text": LanguageModel}
+_TASKS = {
+    "images": Classification,
+    "vectors": Regression,
+    "text": LanguageModel,
+    "labelled vectors": Convex,
+    "grouped vectors": Robust,
+    "saddles": SaddlePoint,
+}
 
 
 def build_task(dataset: Dataset, config: ExperimentConfig) -> Task:

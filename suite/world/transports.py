@@ -2,7 +2,8 @@
 
 import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Protocol
 
 import torch
@@ -14,11 +15,11 @@ class Pending:
     """A started collective.
 
     Attributes:
-        wait: gives its result; may be called once.
+        wait: gives its result, a tensor or a list of them; may be called once.
         arrived: tells, without waiting, whether the result is there.
     """
 
-    def __init__(self, wait: Callable[[], torch.Tensor], arrived: Callable[[], bool] = lambda: True):
+    def __init__(self, wait: Callable[[], Any], arrived: Callable[[], bool] = lambda: True):
         self.wait, self.arrived = wait, arrived
 
     def after(self, first: Callable[[], None]) -> "Pending":
@@ -40,8 +41,19 @@ class Transport(Protocol):
         """Start collecting equally shaped tensors: [n, ...] from each becomes [N * n, ...] in rank order."""
         ...
 
+    def all_gather_uneven(self, tensor: torch.Tensor, name: str) -> Pending:
+        """Start collecting vectors of any lengths, none of them empty: a list of N, in rank order."""
+        ...
+
     def gather_objects(self, value: Any) -> list[Any]:
         """Every process's value, in rank order, on every process. Blocks; not for the inner loop."""
+        ...
+
+    def block(self, size: int) -> "Transport | None":
+        """A transport whose `all_reduce` and `all_gather` stay within this process's block of `size` consecutive ones.
+
+        All processes make theirs together. None where there can be none.
+        """
         ...
 
     def close(self) -> None:
@@ -60,8 +72,14 @@ class VirtualTransport:
     def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
         return Pending(lambda: tensor)
 
+    def all_gather_uneven(self, tensor: torch.Tensor, name: str) -> Pending:
+        return Pending(lambda: [tensor])
+
     def gather_objects(self, value: Any) -> list[Any]:
         return [value]
+
+    def block(self, size: int) -> "VirtualTransport":
+        return self
 
     def close(self) -> None:
         pass
@@ -76,18 +94,33 @@ class HorovodTransport:
 
     nap = _NAP_SECONDS
 
-    def __init__(self) -> None:
+    def __init__(self, processes: int = 1, blocks: Sequence[int] = ()) -> None:
+        """Args:
+        processes: N; only `blocks` needs it.
+        blocks: sizes that `block` will be asked for. Horovod could add them later, but then its background thread would
+            synchronise once more in every cycle, for as long as the run lasts.
+        """
         import horovod.torch as hvd
 
-        hvd.init()
-        self._hvd = hvd
+        self._blocks = {size: [hvd.ProcessSet(ranks) for ranks in _blocks(processes, size)] for size in blocks}
+        hvd.init(process_sets=[each for sets in self._blocks.values() for each in sets])
+        self._hvd, self._among = hvd, hvd.global_process_set
         self.rank, self.size = hvd.rank(), hvd.size()
 
     def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
-        return self._pending(self._hvd.allreduce_async_(tensor, op=self._hvd.Sum, name=name))
+        handle = self._hvd.allreduce_async_(tensor, op=self._hvd.Sum, name=name, process_set=self._among)
+        return self._pending(handle)
 
     def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
-        return self._pending(self._hvd.allgather_async(tensor, name=name))
+        return self._pending(self._hvd.allgather_async(tensor, name=name, process_set=self._among))
+
+    def all_gather_uneven(self, tensor: torch.Tensor, name: str) -> Pending:
+        """Horovod announces lengths itself, to itself: a second message tells them to us."""
+        lengths = self.all_gather(torch.tensor([tensor.numel()]), f"{name}.lengths")
+        whole = self.all_gather(tensor, name)
+        return Pending(
+            lambda: list(whole.wait().split(lengths.wait().tolist())), lambda: whole.arrived() and lengths.arrived()
+        )
 
     def _pending(self, handle: int) -> Pending:
         def wait() -> torch.Tensor:
@@ -101,9 +134,14 @@ class HorovodTransport:
     def gather_objects(self, value: Any) -> list[Any]:
         # Its own allgather_object spins: ranks that are early would keep the cores from those that still start.
         data = torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8)
-        sizes = self.all_gather(torch.tensor([data.numel()]), "objects.sizes")
-        whole = self.all_gather(data, "objects").wait()
-        return [pickle.loads(part.numpy().tobytes()) for part in whole.split(sizes.wait().tolist())]
+        return [pickle.loads(part.numpy().tobytes()) for part in self.all_gather_uneven(data, "objects").wait()]
+
+    def block(self, size: int) -> "HorovodTransport | None":
+        if size not in self._blocks:
+            return None
+        among = copy(self)
+        among._among, among.rank, among.size = self._blocks[size][self.rank // size], self.rank % size, size
+        return among
 
     def close(self) -> None:
         self._hvd.shutdown()
@@ -116,7 +154,8 @@ class TorchTransport:
         """Join the process group that is already there."""
         import torch.distributed as dist
 
-        self._dist, self.rank, self.size = dist, dist.get_rank(), dist.get_world_size()
+        self._dist, self._among = dist, dist.group.WORLD
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
 
     @classmethod
     def through(cls, store: str, rank: int, size: int, device: torch.device) -> "TorchTransport":
@@ -134,11 +173,25 @@ class TorchTransport:
         return cls()
 
     def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
-        return self._pending(self._dist.all_reduce(tensor, async_op=True), tensor)
+        return self._pending(self._dist.all_reduce(tensor, group=self._among, async_op=True), tensor)
 
     def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
         out = tensor.new_empty((self.size * tensor.shape[0], *tensor.shape[1:]))
-        return self._pending(self._dist.all_gather_into_tensor(out, tensor.contiguous(), async_op=True), out)
+        work = self._dist.all_gather_into_tensor(out, tensor.contiguous(), group=self._among, async_op=True)
+        return self._pending(work, out)
+
+    def all_gather_uneven(self, tensor: torch.Tensor, name: str) -> Pending:
+        """torch.distributed gathers equal lengths only: the vectors start, padded, once the longest is known."""
+        lengths = self.all_gather(torch.tensor([tensor.numel()], device=tensor.device), f"{name}.lengths")
+
+        def wait() -> list[torch.Tensor]:
+            counts = lengths.wait().tolist()
+            padded = tensor.new_zeros(max(counts))
+            padded[: tensor.numel()] = tensor
+            rows = self.all_gather(padded, name).wait().view(self.size, -1)
+            return [row[:count] for row, count in zip(rows, counts, strict=True)]
+
+        return Pending(wait, lengths.arrived)
 
     @staticmethod
     def _pending(work: Any, result: torch.Tensor) -> Pending:
@@ -153,5 +206,16 @@ class TorchTransport:
         self._dist.all_gather_object(out, value)
         return out
 
+    def block(self, size: int) -> "TorchTransport":
+        groups = [self._dist.new_group(ranks) for ranks in _blocks(self.size, size)]
+        among = copy(self)
+        among._among, among.rank, among.size = groups[self.rank // size], self.rank % size, size
+        return among
+
     def close(self) -> None:
         self._dist.destroy_process_group()
+
+
+def _blocks(processes: int, size: int) -> list[list[int]]:
+    """All ranks, in blocks of `size`."""
+    return [list(range(first, first + size)) for first in range(0, processes, size)]

@@ -1,6 +1,6 @@
 """One of P logical SGD workers: everything random or stateful that belongs to it alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,12 +18,15 @@ class FlatParameters:
         vector: float32 [d], in the order of `model.named_parameters()`.
         parameters: the views.
         statistics: a vector a dtype with all buffers of the model, whichever worker's they are at the moment.
+        ascends: names of the parameters that the model maximises over (its attribute of that name). The model hands out
+            their gradients negated, so that every method ascends there by its ordinary step.
     """
 
     def __init__(self, model: nn.Module):
         self.model = model
         named = list(model.named_parameters())
         self.names = tuple(name for name, _ in named)
+        self.ascends: tuple[str, ...] = tuple(getattr(model, "ascends", ()))
         self.parameters = [parameter for _, parameter in named]
         self.vector = torch.cat([p.detach().reshape(-1) for p in self.parameters])
         for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
@@ -41,11 +44,18 @@ class FlatParameters:
         """`vector` [d] cut into tensors of the parameters' shapes, without copying."""
         return [part.view(p.shape) for part, p in zip(vector.split(list(self.sizes)), self.parameters, strict=True)]
 
+    def constrain(self, vector: torch.Tensor) -> None:
+        """Bring parameters `vector` [d] back, in place, to where the model allows them, as its `constrain` does."""
+        constrain = getattr(self.model, "constrain", None)
+        if constrain is not None:
+            constrain(dict(zip(self.names, self.views(vector), strict=True)))
+
 
 class Memory:
     """What logical worker `index` keeps between exchanges, and what it needs for one.
 
     Attributes:
+        seed: the run's, the same for all workers.
         accumulated: float32 [d]; during an exchange residual + gradient, after it what was not sent.
         residual: float32 [d], error-feedback memory; None for methods without it.
         compressor: what the method's compressor remembers.
@@ -53,7 +63,7 @@ class Memory:
     """
 
     def __init__(self, index: int, seed: int, like: torch.Tensor, with_residual: bool):
-        self.index = index
+        self.index, self.seed = index, seed
         self.accumulated = torch.zeros_like(like)
         self.residual = torch.zeros_like(like) if with_residual else None
         self.compressor: dict[str, Any] = {}
@@ -89,6 +99,8 @@ class Worker(Memory):
 
     Attributes:
         buffers: BatchNorm statistics by dotted name, as they were after its last batch.
+        local: what a local-update method steps this worker with, by name; "parameters", float32 [d], are its own. Empty
+            where all workers share one vector of parameters.
         hidden: recurrent state, None where the model has none or an epoch begins.
         dropout_rng: state of the device's global generator while this worker computes (uint8 tensor).
     """
@@ -97,19 +109,28 @@ class Worker(Memory):
         super().__init__(index, seed, flat.vector, with_residual)
         self.flat = flat
         self.buffers, self._statistics = packed(flat.buffers)
+        self.local: dict[str, Any] = {}
         self.hidden: tuple[torch.Tensor, ...] | None = None
         self._on_gpu = flat.vector.device.type == "cuda"
         device = flat.vector.device if self._on_gpu else "cpu"
         self.dropout_rng = torch.Generator(device).manual_seed(self._dropout_seed).get_state()
 
     @contextmanager
-    def computing(self) -> Iterator[nn.Module]:
-        """The process's model dressed as this worker's: its statistics, its random numbers, no gradients."""
+    def computing(self, at: torch.Tensor | None = None, continues: bool = False) -> Iterator[nn.Module]:
+        """The process's model dressed as this worker's: its parameters and statistics, its random numbers.
+
+        Args:
+            at: parameters [d] to compute with instead of its own.
+            continues: gradients stay, and `forget_batch` goes back to where the `computing` before began.
+        """
+        if self.local:
+            self.flat.vector.copy_(self.local["parameters"] if at is None else at)
         for shared, own in zip(self.flat.statistics, self._statistics, strict=True):
             shared.copy_(own)
-        for parameter in self.flat.parameters:
-            parameter.grad = None
-        self._before = (self.hidden, [vector.clone() for vector in self._statistics])
+        if not continues:
+            for parameter in self.flat.parameters:
+                parameter.grad = None
+            self._before = (self.hidden, [vector.clone() for vector in self._statistics])
         generators = torch.cuda if self._on_gpu else torch
         outside = generators.get_rng_state()
         generators.set_rng_state(self.dropout_rng)
@@ -120,6 +141,15 @@ class Worker(Memory):
             generators.set_rng_state(outside)
             for shared, own in zip(self.flat.statistics, self._statistics, strict=True):
                 own.copy_(shared)
+
+    def own_bytes(self) -> dict[str, int]:
+        """What it remembers for the method from one iteration to the next, in bytes by name.
+
+        That is its residual, what its compressor keeps, and all it steps with under a local-update method. Parameters
+        and momentum that all workers have in common are not its own.
+        """
+        parts = {"residual": self.residual} | self.compressor | self.local
+        return {name: size for name, part in parts.items() if (size := _tensor_bytes(part))}
 
     def forget_batch(self) -> None:
         """Undo what the last `computing` did to statistics and hidden state: its gradient is not used."""
@@ -133,6 +163,7 @@ class Worker(Memory):
             "buffers": {name: buffer.clone() for name, buffer in self.buffers.items()},
             "hidden": None if self.hidden is None else [h.clone() for h in self.hidden],
             "dropout_rng": self.dropout_rng,
+            "local": {name: v.clone() if isinstance(v, torch.Tensor) else v for name, v in self.local.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -142,6 +173,20 @@ class Worker(Memory):
             buffer.copy_(state["buffers"][name])
         self.hidden = None if state["hidden"] is None else tuple(state["hidden"])
         self.dropout_rng = state["dropout_rng"]
+        for name, value in state.get("local", {}).items():  # checkpoints of earlier versions have none
+            if isinstance(value, torch.Tensor):
+                self.local[name].copy_(value)  # where it is: others hold on to it
+            else:
+                self.local[name] = value
+
+
+def _tensor_bytes(value: Any) -> int:
+    """Bytes of all tensors in nested mappings and sequences."""
+    if isinstance(value, torch.Tensor):
+        return value.nbytes
+    if isinstance(value, dict):
+        value = value.values()
+    return sum(map(_tensor_bytes, value)) if isinstance(value, Iterable) and not isinstance(value, str) else 0
 
 
 def packed(buffers: dict[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], list[torch.Tensor]]:

@@ -57,7 +57,7 @@ def test_tables(results):
     tables = {path.stem: pd.read_csv(path) for path in aggregate(results)}
     assert set(tables) == {
         "runs", "epochs", "losses", "phases", "timeline", "assumption", "delta_by_kind", "assumption_iterations",
-        "states",
+        "states", "observations",
     }  # fmt: skip
     assert len(tables["runs"]) == 4 and tables["runs"]["final"].notna().all()
     assert set(tables["assumption"]["method"]) == {"lags"}
@@ -68,6 +68,34 @@ def test_tables(results):
     iterations = pd.read_parquet(results / "runs/text/lags/0/assumption.parquet")
     assert len(iterations) == 30 * iterations["segment"].nunique()
     assert tables["phases"].groupby(["method", "seed"])["phase"].nunique().eq(6).all()
+
+
+def test_runs_and_epochs_of_earlier_versions_had_a_round_an_iteration(results):
+    """They did not say how workers exchanged, and nothing is made up for them."""
+
+    def tables() -> dict[str, pd.DataFrame]:
+        return {path.stem: pd.read_csv(path) for path in aggregate(results) if path.stem in ("runs", "epochs")}
+
+    now = tables()
+    assert now["runs"]["rounds"].tolist() == [30] * 4 and now["epochs"]["rounds"].max() == 30
+    assert set(now["runs"]["collective"]) == {"ring all-reduce", "all-gather"}
+    assert now["runs"].groupby("method")["own_bytes"].first().gt(0).to_dict() == {"dense": False, "lags": True}
+    folder = results / "runs/text/lags/0"
+    before = {name: (folder / name).read_text() for name in ("summary.json", "epochs.csv")}
+    try:
+        summary = json.loads(before["summary.json"])
+        for name in ("rounds", "own_bytes", "collective", "all_reduce"):
+            del summary[name]
+        (folder / "summary.json").write_text(json.dumps(summary))
+        epochs = pd.read_csv(folder / "epochs.csv").drop(columns=["rounds", "batches"])
+        epochs.to_csv(folder / "epochs.csv", index=False)
+        old = tables()
+    finally:
+        for name, text in before.items():
+            (folder / name).write_text(text)
+    pd.testing.assert_frame_equal(old["epochs"], now["epochs"])
+    run = old["runs"].set_index("run").loc["little/text/lags/0"]
+    assert run["rounds"] == 30 and run[["own_bytes", "collective", "all_reduce"]].isna().all()
 
 
 def test_losses_are_means_of_neighbours_where_there_are_many(results, monkeypatch):

@@ -16,6 +16,7 @@ from suite.config import validate_config  # noqa: E402
 from suite.config.experiment import variants  # noqa: E402
 from suite.data import load_dataset  # noqa: E402
 from suite.methods import METHODS  # noqa: E402
+from suite.methods.local import LocalMethod  # noqa: E402
 from suite.record import RunFolder  # noqa: E402
 from suite.train.loop import Trainer  # noqa: E402
 from suite.train.memory import keep_freed_memory  # noqa: E402
@@ -28,7 +29,28 @@ DATA = {
     "text": {"name": "pydoc", "vocabulary": 50, "sequence_length": 5, "max_train_tokens": 400},
     "vectors": {"name": "teacher", "features": 6, "samples": 8},
     "images": {"name": "synthetic", "samples": 8, "channels": 3},
+    "labelled vectors": {"name": "labelled", "samples": 8, "features": 6},
+    "grouped vectors": {"name": "grouped", "groups": 2, "samples": 8, "features": 6},
+    "saddles": {"name": "quadratics", "x": 4, "y": 3},
 }
+
+
+CORE = ("dense", "slgs", "lags")
+SMALL_MODELS = ("lstm", "mlp", "resnet20")  # on which all other methods that exchange gradients take their turn
+
+
+def methods_for(model: str) -> list[str]:
+    """Names of the methods that a model is trained with."""
+    if model == "robust_linear":
+        return ["dense", "lags"]  # the largest entry of all is a group's weight, the same in both precisions
+    exchanging = [name for name, method in METHODS.items() if not issubclass(method, LocalMethod)]
+    return exchanging if model in SMALL_MODELS else list(CORE)
+
+
+def method_settings(name: str) -> dict[str, Any]:
+    """At the default density a small model's random choices are often empty."""
+    has_density = "density" in METHODS[name].Settings.model_fields and name not in CORE
+    return {"name": name} | ({"density": 0.05} if has_density else {})
 
 
 def cases(world: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -38,13 +60,13 @@ def cases(world: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         if settings.kind == "images":
             data = data | {"image_size": getattr(settings, "smallest_image", 32)}
         for precision in ("float32", "bfloat16"):
-            for method in METHODS:
+            for method in methods_for(name):
                 yield (
                     f"{name}, {method}, {precision}",
                     {
                         "model": {"name": name} | SMALL.get(name, {}),
                         "data": data,
-                        "method": {"name": method},
+                        "method": method_settings(method),
                         "optimizer": {"lr": 0.01},
                         "world": {"workers": 2, "deterministic": True} | world,
                         # Channels last: without it, bfloat16 takes twice as long on processors that do not multiply it.
@@ -75,6 +97,7 @@ def main(world: dict[str, Any], out: Path) -> None:
             "changed": int(step.count_nonzero()),
             "finite": bool(torch.isfinite(step).all()) and run.skipped == 0,
             "entries": run.exchange.plan.entries,
+            "sparse": run.exchange.plan.is_sparse,
         }
     if joined.rank == 0:
         out.write_text(json.dumps(found))

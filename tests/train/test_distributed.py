@@ -139,14 +139,22 @@ def test_groups_frozen_and_unused_parameters():
         one_step(batches(1)[0])
 
 
-def test_state_goes_round_trip_with_the_residual(tmp_path):
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"method": "lags", "density": 0.1}, {"method": "gtopk", "density": 0.1}, {"method": "rtopk", "density": 0.1},
+        {"method": "wangni", "density": 0.1}, {"method": "power_sgd", "rank": 2}, {"method": "acp_sgd", "rank": 2},
+    ],
+    ids=lambda settings: settings["method"],
+)  # fmt: skip
+def test_state_goes_round_trip_with_the_residual(tmp_path, settings: dict):
     straight, first = model(), model()
-    expected = train(straight, wrapped(straight, method="lags", density=0.1), batches(6))
-    optimizer = wrapped(first, method="lags", density=0.1)
+    expected = train(straight, wrapped(straight, **settings), batches(6))
+    optimizer = wrapped(first, **settings)
     train(first, optimizer, batches(6)[:3])
     torch.save({"model": first.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "state.pt")
     second = model()
-    resumed = wrapped(second, method="lags", density=0.1)
+    resumed = wrapped(second, **settings)
     state = torch.load(tmp_path / "state.pt", weights_only=True)
     second.load_state_dict(state["model"])
     resumed.load_state_dict(state["optimizer"])

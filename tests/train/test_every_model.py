@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from every_model_program import methods_for
 
 from helpers import ROOT, require
 from suite.config.experiment import WorldConfig, variants
-from suite.methods import METHODS
 from suite.world.check import horovod_build
 from suite.world.launch import launch
 
@@ -31,9 +31,11 @@ def virtual(tmp_path_factory) -> dict[str, dict]:
 
 def test_every_case_takes_a_step(virtual):
     """Dense moves nearly every parameter, sparse methods no more than their workers' entries."""
-    assert len(virtual) == len(variants("model")) * len(METHODS) * len(PRECISIONS)
+    assert len(virtual) == sum(len(methods_for(name)) for name in variants("model")) * len(PRECISIONS)
     for name, found in virtual.items():
-        assert found["finite"] and 0 < found["changed"] <= 2 * found["entries"], name
+        assert found["finite"] and found["changed"] > 0, name
+        if found["sparse"] and ", wangni, " not in name:  # whose number of entries is random
+            assert found["changed"] <= 2 * found["entries"], name
         if ", dense, " in name:
             assert found["changed"] > 0.5 * found["entries"], name
 

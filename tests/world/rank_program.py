@@ -32,6 +32,12 @@ def settings(world: dict) -> dict[str, dict]:
     # How many bytes these take depends on how entries are spread over messages.
     cases["lags, compact"] = {"method": {"name": "lags", "messages": "one", "wire": {"indices": "compact"}}}
     cases["lags, bfloat16"] = {"method": {"name": "lags", "messages": "one", "wire": {"values": "bfloat16"}}}
+    cases["wangni, hybrid"] = {"method": {"name": "wangni", "density": 0.05, "coding": "hybrid"}}
+    cases["gtopk, exact"] = {"method": {"name": "gtopk", "density": 0.05, "repair": "exact"}}
+    cases["gtopk, owners"] = {"method": {"name": "gtopk", "density": 0.05, "repair": "owners"}}
+    cases["mem_sgd, random"] = {"method": {"name": "mem_sgd", "density": 0.05, "selection": "random"}}
+    cases["power_sgd on images"] = {"method": {"name": "power_sgd"}, **IMAGES}
+    cases["acp_sgd, a message a layer"] = {"method": {"name": "acp_sgd", "messages": "layer"}}
     cases["dense, a message a layer"] = {"method": {"name": "dense", "messages": "layer"}}
     # Messages are merged by costs that the first three iterations measure: the last two run merged.
     train = {"epochs": 1, "max_iterations": 5, "batch_size": 2, "checkpoint_every": 100}
@@ -54,11 +60,12 @@ def main(world: dict, out: Path) -> None:
             run.folder.checkpoint.mkdir(parents=True)
             run._save, run._finish = (lambda: None), (lambda: None)
             run.run()
-        rows = run.recorder.rows["assumption"]
+        rows, seen = run.recorder.rows["assumption"], run.recorder.rows["observations"]
         hashes[name] = {
             "parameters": hashlib.sha256(run.flat.vector.numpy().tobytes()).hexdigest(),
             "bytes": joined.bytes_sent,
             "assumption": [round(row["delta"], 4) for row in rows if row["delta"] is not None],
+            "observations": [[row["quantity"], round(row["value"], 4)] for row in seen],
         }
     if joined.rank == 0:
         out.write_text(json.dumps(hashes))

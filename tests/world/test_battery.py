@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from rank_program import main as run_here
+from rank_program import settings
+from support_matrix import PLACEMENTS, VIRTUAL, WIDEST, column, write_columns
 
 from helpers import require
 from suite.config.experiment import WorldConfig
@@ -14,9 +16,6 @@ from suite.world.check import horovod_build
 from suite.world.launch import launch
 
 PROGRAM = Path(__file__).with_name("rank_program.py")
-PLACEMENTS = (
-    [("torch", "gloo", n) for n in (1, 2, 4)] + [("horovod", "gloo", n) for n in (1, 2, 4)] + [("horovod", "mpi", 2)]
-)
 
 
 def need(transport: str, controller: str) -> None:
@@ -44,9 +43,17 @@ def run_ranks(world: dict, folder: Path) -> dict:
     return json.loads(out.read_text())
 
 
+@pytest.fixture
+def passed(request):
+    """To be called with columns of docs/methods.md when all methods have passed there."""
+    if request.config.getoption("--write-methods", default=False):
+        return lambda *names: write_columns(settings({}), *names)
+    return lambda *names: None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("transport, controller, processes", PLACEMENTS)
-def test_same_bits_in_every_placement(reference, tmp_path, transport: str, controller: str, processes: int):
+def test_same_bits_in_every_placement(reference, passed, tmp_path, transport: str, controller: str, processes: int):
     need(transport, controller)
     world = {
         "workers": 16,
@@ -61,22 +68,26 @@ def test_same_bits_in_every_placement(reference, tmp_path, transport: str, contr
         assert found[name] == reference[name], name
     for other in ("a message a layer", "one message", "no overlap", "compact"):
         assert found["lags"]["parameters"] == found[f"lags, {other}"]["parameters"], other
+    assert found["acp_sgd"]["parameters"] == found["acp_sgd, a message a layer"]["parameters"]
     assert found["lags, compact"]["bytes"] < found["lags"]["bytes"]
     assert found["lags, bfloat16"]["parameters"] != found["lags"]["parameters"]
     assert found["dense"]["parameters"] == found["dense, a message a layer"]["parameters"]
+    passed(VIRTUAL, column(transport, controller, processes))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="16 processes on one core take too long")
-def test_a_process_a_worker(reference, tmp_path):
-    found = run_ranks({"workers": 16, "processes": 16, "transport": "torch", "deterministic": True}, tmp_path)
-    assert found == reference
+def test_a_process_a_worker(reference, passed, tmp_path):
+    transport, _, processes = WIDEST
+    world = {"workers": 16, "processes": processes, "transport": transport, "deterministic": True}
+    assert run_ranks(world, tmp_path) == reference
+    passed(column(*WIDEST))
 
 
 @pytest.mark.slow
 def test_dense_without_the_promise_agrees_to_rounding_only(reference, tmp_path):
     """The all-reduce of a transport adds in its own order; sparse exchanges never do."""
     found = run_ranks({"workers": 16, "processes": 4, "transport": "torch", "deterministic": False}, tmp_path)
-    for name in ("slgs", "lags", "lags on images"):
+    for name in ("slgs", "lags", "lags on images", "wangni", "topk", "gtopk", "rtopk", "mem_sgd"):
         assert found[name]["parameters"] == reference[name]["parameters"]
     assert found["dense"]["bytes"] == pytest.approx(reference["dense"]["bytes"])
