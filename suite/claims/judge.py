@@ -7,8 +7,8 @@ import numpy as np
 
 from suite.claims import statistics
 from suite.claims.measures import Tables, Values, read_tables, values_of_runs
-from suite.claims.model import Check, Claim, RunCheck, all_claims
-from suite.claims.times import values_of_times
+from suite.claims.model import Check, Claim, RunCheck, TimeCheck, claims_of
+from suite.claims.times import values_of_times, values_predicted
 from suite.record.atomic import write_json
 from suite.words import listing, p_text, plural
 
@@ -16,7 +16,7 @@ MIN_VALUES = 3
 
 
 def judge_claims(results: Path) -> dict[str, Any]:
-    """Judge every claim of every replication by a profile's tables and write results/<profile>/claims.json.
+    """Judge the claims of a profile's replication by the profile's tables and write results/<profile>/claims.json.
 
     Returns:
         What was written: {"profile", "rule", "claims": [...]}.
@@ -36,7 +36,7 @@ def judge_claims(results: Path) -> dict[str, Any]:
     verdicts = {
         "profile": results.name,
         "rule": rule,
-        "claims": [judge(claim, results.name, tables) for claim in all_claims()],
+        "claims": [judge(claim, results.name, tables) for claim in claims_of(results.name)],
     }
     write_json(results / "claims.json", verdicts)
     return verdicts
@@ -74,7 +74,7 @@ def judge(claim: Claim, profile: str, tables: Tables) -> dict[str, Any]:
 
 
 def _judge_check(check: Check, tables: Tables) -> dict[str, Any]:
-    found = values_of_runs(check, tables) if isinstance(check, RunCheck) else values_of_times(check, tables)
+    found = _values(check, tables)
     values = found.values.to_numpy(dtype=float)
     entry = {
         "name": check.title, "expected": check.expected, "required": check.required, "unit": check.unit,
@@ -95,6 +95,12 @@ def _judge_check(check: Check, tables: Tables) -> dict[str, Any]:
     if found.missing:
         return entry | {"held": None, "needed": None, "reason": found.missing}
     return entry | {"reason": _in_words(check, entry, found)}
+
+
+def _values(check: Check, tables: Tables) -> Values:
+    if isinstance(check, RunCheck):
+        return values_of_runs(check, tables)
+    return values_of_times(check, tables) if isinstance(check, TimeCheck) else values_predicted(check)
 
 
 def _compared(check: Check, entry: dict[str, Any], found: Values) -> dict[str, Any]:

@@ -10,12 +10,13 @@ from suite.claims.model import RunCheck
 from suite.config.profiles import profile_cells
 from suite.errors import SuiteError
 from suite.record.rate import rate_points, slopes
-from suite.record.reach import higher_is_better, iterations_to
+from suite.record.reach import higher_is_better, spent_until, training_time
 from suite.words import method_label, network_name, plural
 
 # What makes a table anew, for those that are not made from training runs.
 _BY_TIMES = ("predicted", "emulated", "emulated_timeline", "run_times")
-_RUN_TIMES = ["experiment", "method", "network", "iteration_s"]
+_RUN_TIMES = ["experiment", "method", "network", "iteration_s", "compute_s"]
+_OBSERVATIONS = ["experiment", "method", "seed", "quantity", "points", "mean", "above_0"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Tables:
     emulated_timeline: pd.DataFrame
     epochs: pd.DataFrame = field(default_factory=pd.DataFrame)
     run_times: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_RUN_TIMES))
+    observations: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_OBSERVATIONS))
     planned: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["experiment", "method", "seed"]))
 
 
@@ -58,14 +60,14 @@ class Values:
 
 
 def read_tables(results: Path) -> Tables:
-    """Read results/<profile>/tables; a profile may do without run_times.csv."""
+    """Read results/<profile>/tables; a profile may do without run_times.csv and observations.csv."""
     frames = {}
     for name in (table.name for table in fields(Tables) if table.name != "planned"):
         path = results / "tables" / f"{name}.csv"
         try:
             frames[name] = pd.read_csv(path)
         except (OSError, ValueError) as error:
-            if name == "run_times" and isinstance(error, FileNotFoundError):
+            if name in ("run_times", "observations") and isinstance(error, FileNotFoundError):
                 continue
             command = "times" if name in _BY_TIMES else "aggregate"
             raise SuiteError(
@@ -85,16 +87,22 @@ def values_of_runs(check: RunCheck, tables: Tables) -> Values:
     runs, note = ours, ""
     if check.measure == "delta_share":
         values = _delta_share(check, tables)
+    elif check.measure == "observed":
+        values = _observed(check.method, check, tables)
+        if check.against:
+            values = (values - _observed(check.against, check, tables)).dropna()
     elif check.measure == "hidden_share":
         values = ours["hidden_share"].dropna()
+    elif check.measure == "value":
+        values = ours["value"].dropna()
     else:
         runs = ours.join(_runs_of(check.against, check, tables).add_suffix("_against"), how="inner")
         if check.measure == "time_to_goal":
             values, note = _time_to_goal(check, tables)
         elif check.measure == "difference":
-            values = runs["final"] - runs["final_against"]
+            values = (runs["value"] - runs["value_against"]).dropna()
         else:
-            values = runs["final"] / runs["final_against"]
+            values = (runs["value"] / runs["value_against"]).dropna()
     missing = _unfinished(check, tables)
     if values.empty:
         missing = missing or note or f"no finished runs of experiment {check.experiment} measured it"
@@ -121,10 +129,25 @@ def _unfinished(check: RunCheck, tables: Tables) -> str:
 
 
 def _runs_of(method: str, check: RunCheck, tables: Tables) -> pd.DataFrame:
-    runs = tables.runs
-    return runs[(runs["experiment"] == check.experiment) & (runs["method"] == method)].set_index("seed")[
-        ["final", "hidden_share", "run_id"]
-    ]
+    """The method's finished runs by seed: hidden_share, run_id and the `value` that counts, NaN where it has none."""
+    runs = _own(tables.runs, method, check)
+    if check.epoch is None:
+        value = runs[check.of]
+    else:
+        epochs = _own(tables.epochs, method, check)
+        value = epochs.loc[epochs["epoch"] == check.epoch, "value"].reindex(runs.index)
+    return runs[["hidden_share", "run_id"]].assign(value=value)
+
+
+def _own(table: pd.DataFrame, method: str, check: RunCheck) -> pd.DataFrame:
+    return table[(table["experiment"] == check.experiment) & (table["method"] == method)].set_index("seed")
+
+
+def _observed(method: str, check: RunCheck, tables: Tables) -> pd.Series:
+    frame = _own(tables.observations, method, check)
+    frame = frame[frame["quantity"] == check.quantity]
+    column = frame["above_0"] if check.statistic == "share_above_0" else frame["mean"] * frame["points"]
+    return (column.groupby("seed").sum() / frame["points"].groupby("seed").sum()).astype(float)
 
 
 def _delta_share(check: RunCheck, tables: Tables) -> pd.Series:
@@ -180,10 +203,13 @@ def _time_to_goal(check: RunCheck, tables: Tables) -> tuple[pd.Series, str]:
     0 where `method` never gets there. Where only `against` never does, its time is at least that of its whole run,
     which is what counts then: less than there is to gain.
     """
-    seconds = {method: _iteration_time(check, method, tables) for method in (check.method, check.against)}
-    if any(math.isnan(time) for time in seconds.values()):
-        return pd.Series(dtype=float), _not_predicted(check)
     epochs = tables.epochs[tables.epochs["experiment"] == check.experiment]
+    predicted = tables.run_times[
+        (tables.run_times["experiment"] == check.experiment) & (tables.run_times["network"] == check.network)
+    ]
+    timed = training_time(epochs, predicted)
+    if not {check.method, check.against} <= set(timed["method"]):
+        return pd.Series(dtype=float), _not_predicted(check)
     values, never = {}, []
     for seed, of in epochs.groupby("seed"):
         by_method = {method: own.sort_values("epoch") for method, own in of.groupby("method")}
@@ -192,9 +218,10 @@ def _time_to_goal(check: RunCheck, tables: Tables) -> tuple[pd.Series, str]:
         last = by_method[check.goal].iloc[-1]
         better = higher_is_better(last["metric"])
         goal = last["value"] - check.tolerance if better else last["value"] * (1 + check.tolerance)
-        own, other = (iterations_to(by_method[method], goal) for method in (check.method, check.against))
-        other = min(other, by_method[check.against]["iteration"].max())
-        values[seed] = other * seconds[check.against] / (own * seconds[check.method])  # 0 for never, an infinite time
+        times = timed[timed["seed"] == seed].groupby("method")
+        own, other = (spent_until(times.get_group(name), goal, "time") for name in (check.method, check.against))
+        other = min(other, times.get_group(check.against)["time"].max())
+        values[seed] = other / own  # 0 for never, an infinite time
         never += [seed] if math.isinf(own) else []
     note = f"{method_label(check.method)} never gets there in {len(never)} of {plural(len(values), 'seed')}"
     return pd.Series(values, dtype=float).rename_axis("seed"), note if never else ""

@@ -1,7 +1,7 @@
 """The form of replications/<paper>/claims.yaml."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Discriminator,
@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from suite.config.profiles import replication_folders
+from suite.config.profiles import read_experiments, replication_folders
 from suite.config.strict import Strict
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
@@ -49,15 +49,28 @@ class Bounds(Strict):
         return " and ".join(f"{word} {bound:g}" for word, bound in named if bound is not None)
 
 
+OF_RUNS = ("difference", "ratio", "value")  # measures of one number a run
+
+
 class RunCheck(Bounds):
     """One number from the profile's training runs; one value a seed."""
 
     measure: Literal[
-        "difference", "ratio", "delta_share", "hidden_share", "time_to_goal", "iteration_ratio", "rate"
+        "difference",
+        "ratio",
+        "value",
+        "observed",
+        "delta_share",
+        "hidden_share",
+        "time_to_goal",
+        "iteration_ratio",
+        "rate",
     ] = Field(
-        description="difference or ratio of the final metric of `method` and `against`, paired by seed; delta_share: "
-        "share of the delta values of `method` that are at most 1; hidden_share: share of the traced iteration's "
-        "exchange, all processes together, that back-propagation covers; time_to_goal: time that `against` trains "
+        description="difference or ratio of what `of` and `epoch` name of `method` and `against`, paired by seed; "
+        "value: the same of `method` alone; observed: `statistic` of the `quantity` that `method` observed, less that "
+        "of `against` where it is given; delta_share: share of the delta values of `method` that are at most 1; "
+        "hidden_share: share of the traced iteration's exchange, all processes together, that back-propagation "
+        "covers; time_to_goal: time that `against` trains "
         "until its test metric is as good as the goal over that of `method`, iterations counted by seed and taken to "
         "last what is predicted on `network`; iteration_ratio: predicted time of an iteration of `method` over that of "
         "`against` on `network`, a single value; rate: slope of log(mean squared norm of the full gradient) over "
@@ -66,6 +79,16 @@ class RunCheck(Bounds):
     experiment: str
     method: str
     against: str | None = None
+    of: Literal["final", "train_loss", "bytes_sent", "iterations"] = Field(
+        "final", description="difference, ratio, value: the run's final test metric, or another of its numbers"
+    )
+    epoch: PositiveInt | None = Field(
+        None, description="difference, ratio, value: the test metric after this epoch, not the final one"
+    )
+    quantity: str | None = Field(None, description="observed: its name in the run's observations")
+    statistic: Literal["mean", "share_above_0"] = Field(
+        "mean", description="observed: over iterations and segments; share_above_0: of the values, those above 0"
+    )
     by: Literal["iteration", "epoch"] = Field(
         "iteration", description="delta_share: single values, or means over an epoch"
     )
@@ -91,12 +114,17 @@ class RunCheck(Bounds):
             ("network", timed),
             ("tolerance", self.measure == "time_to_goal"),
             ("equivalence", None if self.measure == "difference" else False),
+            ("epoch", None if self.measure in OF_RUNS else False),
+            ("quantity", self.measure == "observed"),
+            ("against", False if self.measure == "value" else None),
         ):
             if wanted is not None and (getattr(self, name) is not None) != wanted:
                 raise ValueError(
                     f"check '{self.name}' measures {self.measure}, which {'needs' if wanted else 'has no use for'} "
                     f"'{name}'"
                 )
+        if self.of != "final" and (self.epoch is not None or self.measure not in OF_RUNS):
+            raise ValueError(f"check '{self.name}' has no use for 'of'; leave it out")
         return self
 
     @property
@@ -144,12 +172,37 @@ class TimeCheck(Bounds):
         return f"{self.name}, {network_name(self.network)}, {self.evidence}"
 
 
+class PredictedCheck(Bounds):
+    """Predicted time of an iteration of `against` over that of `method`, a single value.
+
+    Of a published model with the layer times of its authors, on a named network, with whatever settings of methods.
+    """
+
+    model: str = Field(description="its name in the tables of iteration times")
+    network: str = Field(description="a named network")
+    workers: PositiveInt
+    method: dict[str, Any] = Field(description="name and settings")
+    against: dict[str, Any] = Field(description="name and settings")
+    relative_to_workers: PositiveInt | None = Field(
+        None, description="so many workers, whose value divides the one of `workers`"
+    )
+    evidence: ClassVar[str] = "predicted"
+
+    @property
+    def title(self) -> str:
+        """What it is called in tables."""
+        return f"{self.name}, {self.model}, {network_name(self.network)}, {self.workers} workers"
+
+
 def _kind(check: Any) -> str:
     values = check if isinstance(check, dict) else vars(check)
-    return "times" if "evidence" in values else "runs"
+    return "times" if "evidence" in values else "predicted" if "model" in values else "runs"
 
 
-Check = Annotated[Annotated[RunCheck, Tag("runs")] | Annotated[TimeCheck, Tag("times")], Discriminator(_kind)]
+Check = Annotated[
+    Annotated[RunCheck, Tag("runs")] | Annotated[TimeCheck, Tag("times")] | Annotated[PredictedCheck, Tag("predicted")],
+    Discriminator(_kind),
+]
 
 
 class Claim(Strict):
@@ -189,17 +242,29 @@ class ClaimsFile(Strict):
     claims: tuple[Claim, ...]
 
 
-def all_claims() -> list[Claim]:
-    """The claims of every replication below ./replications."""
-    claims = [claim for folder in replication_folders() for claim in read_claims(folder)]
-    if not claims:
+def all_claims() -> dict[str, tuple[Claim, ...]]:
+    """The claims of every replication below ./replications, by its name."""
+    claims = {folder.name: read_claims(folder) for folder in replication_folders()}
+    if not any(claims.values()):
         raise ConfigError("there is no replications/*/claims.yaml here; run from the root of the suite's checkout")
     return claims
 
 
+def claims_of(profile: str) -> list[Claim]:
+    """The claims of the replications that have this profile, whether or not it can judge them."""
+    return [
+        claim
+        for folder in replication_folders()
+        if profile in read_experiments(folder / "experiments.yaml").profiles
+        for claim in read_claims(folder)
+    ]
+
+
 def read_claims(folder: Path) -> tuple[Claim, ...]:
-    """The claims of one replication."""
+    """The claims of one replication; none where it has no claims.yaml."""
     path = folder / "claims.yaml"
+    if not path.exists():
+        return ()
     try:
         claims = ClaimsFile.model_validate(read_yaml(path)).claims
     except ValidationError as error:

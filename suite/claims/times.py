@@ -1,4 +1,4 @@
-"""Measures of whole iterations on a network of hosts, from the tables of predicted and emulated times."""
+"""Measures of whole iterations on a network of hosts: from the tables of predicted and emulated times, or predicted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 
 from suite.claims.measures import Tables, Values
-from suite.claims.model import TimeCheck
+from suite.claims.model import PredictedCheck, TimeCheck
+from suite.speed.networks import network_at
 from suite.speed.paper import PLANS
+from suite.speed.predictions import predicted_with
 from suite.speed.published import largest_gain
+from suite.speed.subject import read_subject
 from suite.timeline import Event, Timeline
 from suite.words import method_label, network_name
 
@@ -59,6 +62,23 @@ def values_of_times(check: TimeCheck, tables: Tables) -> Values:
     except Missing as reason:
         return Values(pd.Series(dtype=float), each, [], missing=str(reason))
     return Values(pd.Series(values) * check.scale, each, runs, model)
+
+
+def values_predicted(check: PredictedCheck) -> Values:
+    """The check's one value, predicted now.
+
+    Raises:
+        ConfigError: there is no such model, network or method.
+    """
+    subject = read_subject(check.model).with_shapes()
+
+    def gain(workers: int) -> float:
+        network = network_at(check.network, workers)
+        against, own = (predicted_with(values, subject, network) for values in (check.against, check.method))
+        return against.timeline.iteration / own.timeline.iteration
+
+    value = gain(check.workers) / (gain(check.relative_to_workers) if check.relative_to_workers else 1)
+    return Values(pd.Series([value]) * check.scale, "prediction", [])
 
 
 def _over_models(check: TimeCheck, cell: Callable[[str, str, str], Cell]) -> tuple[np.ndarray, str]:

@@ -42,7 +42,7 @@ def _listing(what: Kind, profile: str) -> list[tuple[str, str]]:
     if what is Kind.claims:
         from suite.claims import all_claims
 
-        return [(claim.id, claim.text) for claim in all_claims()]
+        return [(f"{name} {claim.id}", claim.text) for name, claims in all_claims().items() for claim in claims]
     if what is Kind.cells:
         from suite.config.profiles import profile_cells
 

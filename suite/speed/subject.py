@@ -51,6 +51,16 @@ class Subject:
         """rho of the sparse methods; 0.001 where the configuration's method has none."""
         return getattr(self.method, "density", 0.001)
 
+    def with_shapes(self) -> "Subject":
+        """The same whose layout knows the tensors' shapes, of a published model; needs torch, allocates nothing."""
+        if self.published is None:
+            return self
+        from suite.models import describe_model
+
+        times = self.published.times
+        model = describe_model(times.model, times.input[0], times.classes)
+        return replace(self, layout=Layout.of((name, p.shape) for name, p in model.named_parameters()))
+
     def with_selection(self, seconds: float) -> "Subject":
         """The same with all selection, of the layers together or of the whole gradient, scaled to so many seconds."""
         own = self.layers.select
@@ -183,7 +193,18 @@ def layout_of(experiment: ExperimentConfig) -> Layout:
 
     dataset = load_dataset(experiment)
     named = list(describe_model(experiment.model, dataset.channels, dataset.classes).named_parameters())
-    return Layout(tuple(name for name, _ in named), tuple(p.numel() for _, p in named))
+    return Layout.of((name, p.shape) for name, p in named)
+
+
+def described_layout(experiment: ExperimentConfig) -> Layout:
+    """`layout_of`, which reads no data where settings tell all that the model depends on."""
+    from suite.models import describe_model
+
+    data = experiment.data
+    if not hasattr(data, "classes") or not (hasattr(data, "channels") or experiment.model.kind == "text"):
+        return layout_of(experiment)
+    named = describe_model(experiment.model, getattr(data, "channels", 1), data.classes).named_parameters()
+    return Layout.of((name, p.shape) for name, p in named)
 
 
 def _published(name: str, overrides: Sequence[str]) -> Subject:

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from helpers import ROOT
 from suite.claims.judge import judge
 from suite.claims.measures import Tables
 from suite.claims.model import Claim, RunCheck, read_claims
@@ -129,28 +128,6 @@ def test_a_claim_without_checks_is_not_judged():
     bare = Claim(id="X", text="t", source="s", judged_by=("laptop",), not_judged="needs a measure")
     out = judge(bare, "laptop", tables([1], [1]))
     assert (out["verdict"], out["reason"]) == ("not judged", "needs a measure")
-
-
-def test_the_stored_claims_name_experiments_of_their_profiles(monkeypatch):
-    """Every check of training runs finds its cells in every profile that makes it."""
-    from suite.claims import all_claims
-    from suite.config.profiles import profile_cells
-
-    monkeypatch.chdir(ROOT)
-    cells = {
-        name: {(c.experiment, c.method) for c in profile_cells(name)}
-        for name in ("laptop", "cifar-cpu", "cifar", "paper")
-    }
-    for own in all_claims():
-        for profile in set(own.judged_by) & cells.keys():
-            assert profile != "cifar-cpu" or own.scope.get(profile), f"{own.id} does not say what was cut"
-            for check in own.checks_for(profile):
-                if isinstance(check, RunCheck):
-                    known = cells[profile]
-                    if check.measure == "rate":  # of runs of several lengths, whose names end with it
-                        known = {(experiment, method.rpartition("-")[0]) for experiment, method in known}
-                    wanted = {(check.experiment, m) for m in (check.method, check.against) if m}
-                    assert wanted <= known, (own.id, check.title)
 
 
 def test_two_seeds_are_too_few():

@@ -7,15 +7,16 @@ from suite.claims.judge import judge
 from suite.claims.measures import Tables
 from suite.claims.model import Claim, RunCheck
 
-SECONDS = {"dense": 0.3, "lags": 0.1, "slgs": 0.2}
-METHODS = list(SECONDS)
+SECONDS = {"dense": 0.3, "lags": 0.1, "slgs": 0.2, "adaptive_batch": 0.1}
+COMPUTE = 0.05  # of them
+BATCHES = {"adaptive_batch": 3}  # a worker takes in an iteration, of other methods one
 
 
 def tables(curves: dict[str, list[list[float]]], metric: str = "test_accuracy", predicted: bool = True) -> Tables:
     """Runs whose test metric after each epoch of 10 iterations is given by method and seed."""
     epochs = [
-        {"experiment": "e", "method": method, "seed": seed, "epoch": number, "iteration": 10 * number, "metric": metric,
-         "value": value}
+        {"experiment": "e", "method": method, "seed": seed, "epoch": number, "iteration": 10 * number,
+         "batches": 10 * number * BATCHES.get(method, 1), "metric": metric, "value": value}
         for method, seeds in curves.items() for seed, values in enumerate(seeds)
         for number, value in enumerate(values, start=1)
     ]  # fmt: skip
@@ -24,11 +25,11 @@ def tables(curves: dict[str, list[list[float]]], metric: str = "test_accuracy", 
          "run_id": f"{method}/{seed}"}
         for method, seeds in curves.items() for seed, values in enumerate(seeds)
     ]  # fmt: skip
-    times = [("e", method, "10gbe", seconds) for method, seconds in SECONDS.items()] if predicted else []
+    times = [("e", method, "10gbe", seconds, COMPUTE) for method, seconds in SECONDS.items()] if predicted else []
     empty = [pd.DataFrame()] * 4
     return Tables(
         pd.DataFrame(runs), *empty, epochs=pd.DataFrame(epochs),
-        run_times=pd.DataFrame(times, columns=["experiment", "method", "network", "iteration_s"]),
+        run_times=pd.DataFrame(times, columns=["experiment", "method", "network", "iteration_s", "compute_s"]),
     )  # fmt: skip
 
 
@@ -73,6 +74,11 @@ def test_a_perplexity_has_to_fall():
     curves = {"dense": [[300, 200, 100.0]] * 3, "lags": [[250, 102, 101.0]] * 3}
     (check,) = verdict(tables(curves, "test_perplexity"), tolerance=0.025)["checks"]
     assert check["value"] == pytest.approx(30 * 0.3 / (20 * 0.1))
+
+
+def test_every_batch_of_an_iteration_is_computed():
+    (check,) = verdict(tables({"dense": DENSE, "adaptive_batch": DENSE}), method="adaptive_batch")["checks"]
+    assert check["value"] == pytest.approx(0.3 / (3 * 0.05 + 0.05))
 
 
 def test_without_predictions_nothing_is_judged():
