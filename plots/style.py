@@ -12,6 +12,7 @@ matplotlib.use("Agg")  # no display, no window system
 
 import pandas as pd  # noqa: E402
 import seaborn as sns  # noqa: E402
+from matplotlib.artist import Artist  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
@@ -21,6 +22,8 @@ from matplotlib.transforms import Bbox  # noqa: E402
 from suite.record.atomic import replacing  # noqa: E402
 
 WIDTH = 6.8  # inches; narrow, so that the text survives a phone's screen
+_MOST_BELOW = 6  # entries of a legend under a single panel
+_LEGEND_COLUMNS, _LEGEND_LINE = 3, 0.19  # of a legend under all panels; inches
 
 # Ids in an SVG are salted at random unless a salt is given; glyphs as paths make it look the same without our fonts.
 sns.set_theme(
@@ -124,8 +127,35 @@ def panels(title: str, names: list[str], height: float) -> tuple[Figure, list[Ax
 
 
 def legend_below(axes: Axes) -> None:
-    """A legend under the axes, one entry a line, where it can never cover a curve."""
+    """A legend under the axes, one entry a line, where it can never cover a curve.
+
+    With many entries a panel would have no room left: then the figure has one legend for all its panels.
+    """
+    handles, names = axes.get_legend_handles_labels()
+    if len(names) > _MOST_BELOW:
+        shared_legend(axes.figure, dict(zip(names, handles, strict=True)))
+        return
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), borderaxespad=0, handlelength=2.6)
+
+
+def shared_legend(figure: Figure, entries: dict[str, Artist]) -> None:
+    """Add these entries, marks by text, to the legend under all panels; the figure grows by the lines it takes."""
+    known, before = {}, 0
+    for legend in figure.legends:  # one at most
+        known = {text.get_text(): mark for text, mark in zip(legend.texts, legend.legend_handles, strict=True)}
+        before = -(-len(known) // _LEGEND_COLUMNS)
+        legend.remove()
+    known = entries | known
+    lines = -(-len(known) // _LEGEND_COLUMNS)
+    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * (lines - before))
+    figure.legend(
+        known.values(),
+        known.keys(),
+        loc="outside lower left",
+        ncols=_LEGEND_COLUMNS,
+        handlelength=2.6,
+        columnspacing=1.2,
+    )
 
 
 def log_where_wide(axis: Axis, values: pd.Series, ratio: float, text: Formatter | None = None) -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from plots.style import Look, looks, series_text
+from suite.record.rate import rate_points, slopes
+
 # What the figures read of each table; further columns are welcome and ignored. Cells of a number column may be empty.
 _TEXT = {
     "runs": "experiment title method method_name label task transport metric error_feedback lr_placement adaptive "
-    "precision channels_last",
+    "precision channels_last collective all_reduce own_parts",
     "epochs": "experiment title method method_name label metric",
     "losses": "experiment method label",
     "assumption": "experiment method label segment",
@@ -29,8 +32,8 @@ _TEXT = {
     "states": "run state",
 }
 _NUMBERS = {
-    "runs": "seed workers processes density ratio_cap final iterations bytes_sent hidden_share",
-    "epochs": "seed density epoch iteration train_loss value bytes_sent",
+    "runs": "seed workers processes density ratio_cap final iterations bytes_sent hidden_share rounds own_bytes",
+    "epochs": "seed density epoch iteration train_loss value bytes_sent rounds batches",
     "losses": "seed iteration epoch lr loss",
     "assumption": "seed points delta_max above_one",
     "delta_by_kind": "seed segments smallest_d largest_d points above_one delta_q05 delta_q25 delta_median delta_q75 "
@@ -43,7 +46,7 @@ _NUMBERS = {
     "iteration_times": "workers published_s predicted_s emulated_s bound_s",
     "emulated": "workers predicted_s iteration_s",
     "emulated_timeline": "workers start end",
-    "run_times": "workers iteration_s",
+    "run_times": "workers iteration_s compute_s",
     "states": "seed",
 }
 _FLAGS = {"error_feedback", "adaptive", "k_is_one"}
@@ -57,7 +60,10 @@ class TableError(Exception):
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of one profile, as data frames with at least the columns above."""
+    """The tables of one profile, as data frames with at least the columns above.
+
+    Of run_times.csv `run_times` has what is predicted, `refused` what is not: there `source` says why.
+    """
 
     runs: pd.DataFrame
     epochs: pd.DataFrame
@@ -73,12 +79,16 @@ class Tables:
     emulated: pd.DataFrame
     emulated_timeline: pd.DataFrame
     run_times: pd.DataFrame
+    refused: pd.DataFrame
     states: pd.DataFrame
 
     @classmethod
     def read(cls, results: Path) -> "Tables":
         """Read results/<profile>/tables/*.csv; raises TableError."""
-        return cls(**{name: _read(results / "tables" / f"{name}.csv", name) for name in _TEXT})
+        found = {name: _read(results / "tables" / f"{name}.csv", name) for name in _TEXT}
+        times = found.pop("run_times")
+        predicted = times.iteration_s.notna()
+        return cls(**found, run_times=times[predicted], refused=times[~predicted])
 
     @cached_property
     def ablated(self) -> pd.Series:
@@ -118,17 +128,46 @@ class Tables:
 
         A task is everything but the method (see suite.record.aggregate), so runs of one may share an axis. The same
         cell on more processes gives the same result and must not count as another seed. Left out are variants with
-        figures of their own: adaptive ratios, and the learning rate inside of the accumulation.
+        figures of their own: adaptive ratios, and the learning rate inside of the accumulation where it is outside of
+        it, too.
         """
         runs = self.runs.assign(ablated=self.ablated)
-        runs = runs[runs.final.notna() & ~runs.adaptive & (runs.lr_placement == "outside")]
+        outside, ways = runs.lr_placement == "outside", runs.task + runs.method_name
+        runs = runs[runs.final.notna() & ~runs.adaptive & (outside | ~ways.isin(ways[outside]))]
         return runs.drop_duplicates(["task", "method_name", "density", "ablated", "seed"])
 
     @cached_property
-    def numerics(self) -> list[str]:
-        """Experiments whose methods differ in how the processor computes: number format or memory layout."""
-        groups = self._scored.groupby("experiment", sort=False)[["precision", "channels_last"]].nunique()
-        return list(groups.index[(groups > 1).any(axis=1)])
+    def variants(self) -> list[str]:
+        """Experiments that run a method in several ways which only their names tell apart.
+
+        Left out are the ways that have figures of their own: density, residual, adaptive ratios, where the learning
+        rate enters, and how long a run is where the full gradient is known.
+        """
+        known = {"density", "ablated", "adaptive", "ratio_cap", "lr_placement"}
+        cells = self._scored.assign(ablated=self.ablated).drop_duplicates(["experiment", "method"])
+        alike = cells.duplicated(["experiment", "method_name", *known])
+        rates = set(slopes(rate_points(self.runs, self.epochs)).experiment)
+        return [name for name in cells.experiment[alike].unique() if name not in rates]
+
+    @cached_property
+    def side_by_side(self) -> list[str]:
+        """Experiments whose curves may share an axis, comparisons first."""
+        return [*self.comparisons, *(name for name in self.variants if name not in self.comparisons)]
+
+    def with_series(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of an experiment of `side_by_side`, with what tells its curves apart.
+
+        `series` is what a legend calls them, and `look` the name by which they get their look.
+        """
+        if rows.experiment.iloc[0] in self.variants:
+            return rows.assign(series=rows.method, look=rows.method)
+        series = [series_text(label, density) for label, density in zip(rows.label, rows.density, strict=True)]
+        return rows.assign(series=series, look=rows.method_name)
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """Of every `look` of the profile's experiments that are set side by side."""
+        return looks([*self.runs.method_name, *self.runs.method[self.runs.experiment.isin(self.variants)]])
 
     @property
     def _scored(self) -> pd.DataFrame:

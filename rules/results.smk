@@ -10,7 +10,7 @@ rule aggregate:
             f"{RESULTS}/tables/{{table}}.csv",
             table=[
                 "runs", "epochs", "losses", "phases", "timeline", "assumption", "delta_by_kind", "assumption_iterations",
-                "states",
+                "states", "observations",
             ],
         ),
     log:

@@ -2,6 +2,8 @@
 # machine allows it. What measures takes all cores, so that nothing runs beside it.
 from glob import glob
 
+from suite.speed.published import brings_times
+
 EMULATED = f"{RESULTS}/emulated/.done"
 
 
@@ -40,7 +42,7 @@ rule selection:
 
 rule times:
     input:
-        selection=rules.selection.output,
+        selection=rules.selection.output if brings_times(PROFILE) else [],
         emulated=emulated_here,
         reference=glob("results/reference/emulated/**/summary.json", recursive=True),
         published=glob(f"{workflow.basedir}/replications/*/published.yaml"),

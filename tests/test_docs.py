@@ -4,23 +4,28 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from helpers import ROOT
 from suite.methods import METHODS
-from training import trainer
+from suite.words import method_label
+from training import summary_of, trainer
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("replications/*/README.md"))]
 
 
 def test_the_example_method_trains(tiny, tmp_path):
     """The code of docs/adding-a-method.md, as it stands there."""
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "adding-a-method.md").read_text(), re.DOTALL)
+    page = (ROOT / "docs" / "adding-a-method.md").read_text()
+    ((code,), (line,)) = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "yaml"))
     try:
         exec(compile(code, "random_k.py", "exec"), {"__name__": "random_k"})
-        run = trainer(tiny(method={"name": "random_k", "density": 0.1}, train={"max_iterations": 5}), tmp_path)
+        run = trainer(tiny(**yaml.safe_load(line)["random_k"], train={"max_iterations": 5}), tmp_path)
         run.run()
-        assert run.exchange.plan.entries < 0.12 * run.layout.size and (tmp_path / "summary.json").exists()
+        assert run.method.label == method_label("random_k") == summary_of(tmp_path)["label"] == "Random-k"
+        assert run.exchange.plan.entries < 0.02 * run.layout.size
         assert all(worker.residual.any() for worker in run.workers)
+        assert summary_of(tmp_path)["own_bytes"] == {"residual": 4 * run.layout.size}
     finally:
         METHODS.pop("random_k", None)
 

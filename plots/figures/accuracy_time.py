@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from plots.style import legend_below, line_style, log_where_wide, looks, metric, panels, series_text
 from plots.tables import Tables
-from suite.record.reach import iterations_to
+from suite.record.reach import spent_until, training_time
 from suite.words import listing, network_name, plural
 
 ORDER = 15
@@ -50,11 +50,9 @@ def _cells(tables: Tables) -> Iterator[tuple[str, str, pd.DataFrame]]:
     for experiment in tables.comparisons:
         times = tables.run_times[tables.run_times.experiment == experiment]
         for network, of in times.groupby("network", sort=False):
-            epochs = tables.epochs[tables.epochs.experiment == experiment].merge(
-                of[["method", "iteration_s"]], on="method"
-            )
+            epochs = training_time(tables.epochs[tables.epochs.experiment == experiment], of)
             if epochs.method.nunique() >= 2:
-                yield experiment, network, epochs.assign(time=epochs.iteration * epochs.iteration_s)
+                yield experiment, network, epochs
 
 
 def _unit(longest: float) -> tuple[float, str]:
@@ -72,7 +70,7 @@ def _reached(epochs: pd.DataFrame, share: float) -> str:
     parts = []
     for label, of in epochs.groupby("label", sort=False):
         runs = [own for seed, own in of.groupby("seed") if seed in goals]
-        found = [iterations_to(own, goals[own.seed.iloc[0]]) * own.iteration_s.iloc[0] for own in runs]
+        found = [spent_until(own, goals[own.seed.iloc[0]], "time") for own in runs]
         times = pd.Series(found, dtype=float).replace(float("inf"), float("nan"))
         missed = int(times.isna().sum())
         text = "never" if missed == len(times) else f"{times.mean() / size:.3g} {unit}"

@@ -4,35 +4,31 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from plots.style import log_where_wide, looks, metric, new_figure, series_text
+from plots.style import log_where_wide, metric, new_figure
 from plots.tables import Tables
 from suite.words import listing, plural
 
 ORDER = 10
 TITLE = "Training and test curves"
-MISSING = "no experiment of this profile runs two or more methods side by side"
+MISSING = "no experiment of this profile runs two or more methods, or ways of one, side by side"
+_COLUMNS = 3  # of the legend
 
 
 def draw(tables: Tables) -> Figure | None:
     """One row an experiment: training loss at the left, test metric at the right; mean and min-max over seeds."""
-    experiments = _experiments(tables)
+    experiments = tables.side_by_side
     if not experiments:
         return None
-    figure = new_figure(TITLE, 0.4 + 2.8 * len(experiments))
-    look_of = looks([*tables.runs.method_name, *tables.runs.method[tables.runs.experiment.isin(tables.numerics)]])
+    entries = tables.epochs.groupby("experiment").method.nunique()
+    lines = -(-max(entries[name] for name in experiments) // _COLUMNS)
+    figure = new_figure(TITLE, 0.4 + (2.6 + 0.19 * lines) * len(experiments))
     for row, (experiment, band) in enumerate(
         zip(experiments, figure.subfigures(len(experiments), 1, squeeze=False).flat, strict=True)
     ):
         epochs = tables.epochs[tables.epochs.experiment == experiment]
         shown = metric(epochs.metric.iloc[0])
-        epochs = epochs.assign(
-            value=epochs.value * shown.scale,
-            series=[series_text(label, density) for label, density in zip(epochs.label, epochs.density, strict=True)],
-        )
-        if experiment in tables.numerics:  # one method throughout: what differs is in the names of its runs
-            epochs = epochs.assign(series=epochs.method, method_name=epochs.method)
-        names = epochs.drop_duplicates("series").set_index("series").method_name
-        marks = {series: look_of[name] for series, name in names.items()}
+        epochs = tables.with_series(epochs.assign(value=epochs.value * shown.scale))
+        marks = {one.series: tables.looks[one.look] for one in epochs.drop_duplicates("series").itertuples()}
         # About eight markers a curve, the last of them on its end.
         last = epochs.epoch.nunique() - 1
         step = max(1, last // 7)
@@ -61,22 +57,18 @@ def draw(tables: Tables) -> Figure | None:
             if column == "train_loss":
                 handles, names = axes.get_legend_handles_labels()
                 axes.get_legend().remove()
-                band.legend(handles, names, loc="outside lower center", ncols=3, handlelength=2.6)
+                band.legend(handles, names, loc="outside lower center", ncols=_COLUMNS, handlelength=2.6)
             if column == "train_loss" or not shown.higher_is_better:
                 log_where_wide(axes.yaxis, epochs[column], 5)
     return figure
 
 
-def _experiments(tables: Tables) -> list[str]:
-    return [*tables.comparisons, *(name for name in tables.numerics if name not in tables.comparisons)]
-
-
 def _caption(tables: Tables) -> str:
     ends = []
-    for experiment in _experiments(tables):
+    for experiment in tables.side_by_side:
         runs = tables.runs[tables.runs.experiment == experiment]
         shown = metric(runs.metric.iloc[0])
-        means = runs.groupby("method" if experiment in tables.numerics else "label", sort=False).final.mean()
+        means = runs.groupby("method" if experiment in tables.variants else "label", sort=False).final.mean()
         values = listing(f"{label} {shown.text(value)}" for label, value in means.items())
         ends.append(
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): mean final "

@@ -3,26 +3,26 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from plots.style import legend_below, line_style, log_where_wide, looks, metric, panels, series_text
+from plots.style import legend_below, line_style, log_where_wide, metric, panels
 from plots.tables import Tables
 from suite.words import amount_of_bytes, listing, plural
 
 ORDER = 20
 TITLE = "Test metric against bytes sent"
-MISSING = "no experiment of this profile runs two or more methods side by side"
+MISSING = "no experiment of this profile runs two or more methods, or ways of one, side by side"
 
 
 def draw(tables: Tables) -> Figure | None:
     """One panel an experiment: a thin line a seed, the mean over seeds as a bold line that ends in a marker."""
-    if not tables.comparisons:
+    experiments = _experiments(tables)
+    if not experiments:
         return None
-    figure, axes = panels(TITLE, [tables.title(name) for name in tables.comparisons], 3.7)
-    look_of = looks(tables.runs.method_name)
-    for experiment, panel in zip(tables.comparisons, axes, strict=True):
-        epochs = tables.epochs[tables.epochs.experiment == experiment]
+    figure, axes = panels(TITLE, [tables.title(name) for name in experiments], 3.7)
+    for experiment, panel in zip(experiments, axes, strict=True):
+        epochs = tables.with_series(tables.epochs[tables.epochs.experiment == experiment])
         shown = metric(epochs.metric.iloc[0])
-        for (label, density, name), of in epochs.groupby(["label", "density", "method_name"], sort=False, dropna=False):
-            look = look_of[name]
+        for (series, name), of in epochs.groupby(["series", "look"], sort=False):
+            look = tables.looks[name]
             for _, one in of.groupby("seed"):
                 panel.plot(one.bytes_sent, one.value * shown.scale, color=look.colour, alpha=0.3, linewidth=0.8)
             mean = of.groupby("epoch")[["bytes_sent", "value"]].mean()
@@ -34,7 +34,7 @@ def draw(tables: Tables) -> Figure | None:
                 marker=look.marker,
                 markevery=[-1],
                 markersize=7,
-                label=series_text(label, density),
+                label=series,
             )
         log_where_wide(panel.xaxis, epochs.bytes_sent, 10, EngFormatter("B"))
         panel.set(xlabel="Sent by one worker since the start", ylabel=shown.axis)
@@ -44,11 +44,18 @@ def draw(tables: Tables) -> Figure | None:
     return figure
 
 
+def _experiments(tables: Tables) -> list[str]:
+    """Those of more than one worker."""
+    sent = tables.runs.groupby("experiment").bytes_sent.max()
+    return [name for name in tables.side_by_side if sent[name] > 0]
+
+
 def _caption(tables: Tables) -> str:
     parts = []
-    for experiment in tables.comparisons:
+    for experiment in _experiments(tables):
         runs = tables.runs[tables.runs.experiment == experiment]
-        total = runs.groupby("label", sort=False).bytes_sent.mean()
+        by = "method" if experiment in tables.variants else "label"
+        total = runs.groupby(by, sort=False).bytes_sent.mean()
         parts.append(
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): in all, one worker sent "
             f"{listing(f'{amount_of_bytes(count)} with {label}' for label, count in total.items())}."

@@ -57,7 +57,7 @@ def plan(
         subject = Subject(config, layout, experiment.costs.layers, experiment.method)
         rows = [own, *predictions(subject, experiment.costs.network)]
     if as_json:
-        print(json.dumps(_as_object(experiment, chosen, rows, compared), indent=2))
+        print(json.dumps(_as_object(experiment, method, chosen, rows, compared), indent=2))
     else:
         _print(experiment, method, layout, chosen, rows, compared)
     if figure is not None:
@@ -97,14 +97,11 @@ def _estimate(profile: str, as_json: bool) -> None:
     print("times are predicted for the authors' cards on 10 Gb/s Ethernet, without loading and evaluation")
 
 
-def _bytes_on_the_wire(experiment, plan) -> tuple[float, str]:
-    """What one worker sends an iteration by the usual collectives, and by which."""
-    workers = experiment.world.workers
-    if not plan.is_sparse:
-        return 2 * (workers - 1) / workers * 4 * plan.entries, "ring all-reduce of 4 bytes an entry"
-    form = experiment.method.wire.format()
-    handed_in = sum(form.nbytes(message.entries, message.stop - message.start) for message in plan.messages)
-    return (workers - 1) * handed_in, f"all-gather of {handed_in / plan.entries:.3g} bytes an entry"
+def _bytes_on_the_wire(experiment, method, plan) -> tuple[float, str]:
+    """What one worker sends an iteration, and by which collectives."""
+    handed_in = sum(method.handed_in(message) for message in plan.messages)
+    how = f"{method.collective_name(plan.is_sparse)}, {handed_in / plan.entries:.3g} bytes an entry"
+    return method.traffic(experiment.world.workers, plan.is_sparse) * handed_in, how
 
 
 def _print(experiment, method, layout, plan, rows, compared) -> None:
@@ -118,10 +115,10 @@ def _print(experiment, method, layout, plan, rows, compared) -> None:
     )
     for number, message in enumerate(plan.messages):
         for segment in message.segments:
-            k = segment.size if segment.k is None else segment.k
-            table.add_row(str(number), segment.name, f"{segment.size:,}", f"{k:,}", f"{segment.size / k:.4g}")
+            sent, ratio = f"{segment.sent:,}", f"{segment.size / segment.sent:.4g}"
+            table.add_row(str(number), segment.name, f"{segment.size:,}", sent, ratio)
     Console().print(table)
-    sent, how = _bytes_on_the_wire(experiment, plan)
+    sent, how = _bytes_on_the_wire(experiment, method, plan)
     print(f"{len(plan.messages)} messages, {plan.entries:,} of {layout.size:,} entries;")
     print(f"one of {experiment.world.workers} workers puts {sent / 1e6:.3f} MB on the wire ({how})")
     if rows:
@@ -140,12 +137,9 @@ def _print(experiment, method, layout, plan, rows, compared) -> None:
         )
 
 
-def _as_object(experiment, plan, rows, compared) -> dict[str, Any]:
-    messages = [
-        [{"segment": s.name, "d": s.size, "k": s.size if s.k is None else s.k} for s in message.segments]
-        for message in plan.messages
-    ]
+def _as_object(experiment, method, plan, rows, compared) -> dict[str, Any]:
+    messages = [[{"segment": s.name, "d": s.size, "k": s.sent} for s in message.segments] for message in plan.messages]
     out = {"method": experiment.method.name, "workers": experiment.world.workers, "messages": messages}
-    out |= {"entries": plan.entries, "bytes_sent": _bytes_on_the_wire(experiment, plan)[0]}
+    out |= {"entries": plan.entries, "bytes_sent": _bytes_on_the_wire(experiment, method, plan)[0]}
     out["predictions"] = [row.row() for row in rows]
     return out if compared is None else out | {"merging_on_random_networks": compared}

@@ -11,6 +11,7 @@ from suite.errors import ConfigError
 from suite.record.atomic import replacing
 from suite.report import words_of_times
 from suite.report.grid import read_grid
+from suite.report.methods import method_costs
 from suite.report.read import ProfileResults
 from suite.report.summary import delta_rows, dense_in_words, results_of
 from suite.report.times import IterationTimes
@@ -44,8 +45,9 @@ def build_report(results: Path, replications: Path = Path("replications")) -> Pa
             {"title": of.title.iloc[0], "results": (found := results_of(of)), "words": dense_in_words(found)}
             for _, of in profile.runs.groupby("experiment", sort=False)
         ],
+        costs=method_costs(profile.runs, profile.run_times),
         kinds=delta_rows(profile.delta_by_kind),
-        times=_times(times, published),
+        times=None if times.cells.empty else _times(times, published),
         published=[{"paper": paper, "rows": of, "findings": findings(paper, of)} for paper, of in rows],
         runs=profile.runs.to_dict("records"),
         addresses=dict(zip(profile.runs.run_id, profile.runs.run, strict=True)),

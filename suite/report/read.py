@@ -13,8 +13,10 @@ from suite.errors import ConfigError
 
 _RUN_COLUMNS = (
     "run run_id experiment title method method_name label seed workers processes transport density error_feedback "
-    "metric final iterations seconds bytes_sent skipped parameters_sha256"
+    "metric final iterations seconds bytes_sent skipped parameters_sha256 lr collective all_reduce rounds own_bytes "
+    "own_parts"
 ).split()
+_TIME_COLUMNS = ("experiment", "method", "network", "iteration_s", "source")
 _DELTA_COLUMNS = (
     "title method seed kind k_is_one segments smallest_d largest_d points above_one delta_median delta_q05 delta_q95 "
     "delta_max opposed overshoot short"
@@ -29,6 +31,7 @@ class ProfileResults:
         name: the profile.
         rule: how claims are judged, a sentence.
         runs: the table tables/runs.csv; `folder` is added, the run's folder relative to the profile's.
+        run_times: the table tables/run_times.csv; without rows where it is not there.
         delta_by_kind: the table tables/delta_by_kind.csv.
         claims: the judged claims of claims.json.
         figures: the entries of figures/captions.json, each with `file`, the path without suffix.
@@ -39,6 +42,7 @@ class ProfileResults:
     name: str
     rule: str
     runs: pd.DataFrame
+    run_times: pd.DataFrame
     delta_by_kind: pd.DataFrame
     claims: list[dict[str, Any]]
     figures: list[dict[str, Any]]
@@ -62,6 +66,7 @@ class ProfileResults:
             name=claims["profile"],
             rule=claims["rule"],
             runs=runs,
+            run_times=_read_run_times(results / "tables" / "run_times.csv"),
             delta_by_kind=read_table(results / "tables" / "delta_by_kind.csv", _DELTA_COLUMNS),
             claims=claims["claims"],
             figures=[figure | {"file": results / "figures" / figure["name"]} for figure in figures],
@@ -90,6 +95,10 @@ def _read_runs(path: Path) -> pd.DataFrame:
     if runs.empty:
         raise ConfigError(f"{path} lists no run; train at least one cell of the profile first")
     return runs.assign(folder=["runs/" + address.partition("/")[2] for address in runs.run])
+
+
+def _read_run_times(path: Path) -> pd.DataFrame:
+    return read_table(path, _TIME_COLUMNS) if path.exists() else pd.DataFrame(columns=_TIME_COLUMNS)
 
 
 def _read_json(path: Path, fix: str) -> Any:

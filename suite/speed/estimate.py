@@ -10,9 +10,11 @@ from typing import Any
 
 from suite.config import ExperimentConfig, validate_config
 from suite.config.profiles import profile_cells
-from suite.methods import build_method
+from suite.methods import Method, build_method
+from suite.methods.local import LocalMethod
 from suite.plan import Layout
 from suite.speed.runs import run_time_rows
+from suite.speed.subject import described_layout
 
 # Training samples, or tokens, of data that are not read to be counted: their sources' own numbers.
 _SIZES = {"cifar10": 50_000, "imagenet": 1_281_167, "ptb": 929_589}
@@ -35,7 +37,7 @@ def estimate(profile: str, network: str) -> Iterator[dict[str, Any]]:
     predicted = {
         (row["experiment"], row["method"]): row["iteration_s"]
         for row in run_time_rows(profile)
-        if row["network"] == network
+        if row["network"] == network and row["evidence"] == "predicted"
     }
     groups: dict[tuple[str, str], list] = {}
     for cell in profile_cells(profile):
@@ -72,20 +74,21 @@ def iterations(config: ExperimentConfig) -> int:
 
 def disk(config: ExperimentConfig, n: int) -> float:
     """Bytes of one run's folder after `n` iterations: checkpoints and tables."""
-    layout = _layout(config)
+    layout = described_layout(config)
     method = build_method(config.method, config.costs)
-    # Parameters and momentum once, a residual a worker.
-    vectors = 2 + config.world.workers * bool(method.error_feedback)
+    # Parameters and momentum once, a residual a worker, or what a worker steps with.
+    vectors = 2 + config.world.workers * (_own_vectors(config, method, layout) + bool(method.error_feedback))
     checkpoints = _CHECKPOINTS * vectors * layout.size * _FLOAT
     every, segments = config.assumption.every, len(method.plan(layout, epoch=config.train.epochs).segments)
     measured = (n // every) * segments if every and method.density_at(config.train.epochs) is not None else 0
     return checkpoints + n * _ITERATION_ROW + measured * _ASSUMPTION_ROW
 
 
-def _layout(config: ExperimentConfig) -> Layout:
-    from suite.models import describe_model
+def _own_vectors(config: ExperimentConfig, method: Method, layout: Layout) -> int:
+    """Vectors of a worker's own under a local-update method: parameters, momentum and the method's."""
+    if not isinstance(method, LocalMethod):
+        return 0
+    import torch
 
-    named = list(
-        describe_model(config.model, getattr(config.data, "channels", 1), config.data.classes).named_parameters()
-    )
-    return Layout(tuple(name for name, _ in named), tuple(p.numel() for _, p in named))
+    beside = method.init(torch.empty(layout.size, device="meta")).values()
+    return 1 + bool(config.optimizer.momentum) + sum(isinstance(value, torch.Tensor) for value in beside)

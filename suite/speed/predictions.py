@@ -4,7 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from suite.config.costs import Costs, NetworkCosts
+from suite.config.values import sentence
+from suite.errors import ConfigError
 from suite.plan import Layout, Plan, greedy_groups, merge, message_bytes, predict_plan, wire_bytes
 from suite.speed.paper import PLANS
 from suite.speed.subject import Subject
@@ -42,6 +46,7 @@ class Prediction:
         timeline: of the iteration.
         entry_bytes: of a selected entry on the wire.
         workers: P.
+        sent_bytes: that one worker puts on the wire an iteration.
         rule: that chose adaptive ratios; None for fixed ones.
     """
 
@@ -52,12 +57,8 @@ class Prediction:
     timeline: Timeline
     entry_bytes: int
     workers: int
+    sent_bytes: float
     rule: str | None = None
-
-    @property
-    def sent_bytes(self) -> float:
-        """Bytes that one worker puts on the wire an iteration."""
-        return wire_bytes(self.plan, self.workers, self.entry_bytes)
 
     def row(self) -> dict[str, Any]:
         """The numbers of a table's row: seconds, and `bytes` that one worker hands to the collectives."""
@@ -98,6 +99,7 @@ def prediction(title: str, method: Any, layout: Layout, costs: Costs) -> Predict
         timeline=predict_plan(plan, layout, costs, method.entry_bytes, method.collective),
         entry_bytes=method.entry_bytes,
         workers=costs.network.workers,
+        sent_bytes=wire_bytes(plan, costs.network.workers, method.entry_bytes, method.traffic),
         rule=adaptive.rule if adaptive else None,
     )
 
@@ -107,9 +109,7 @@ def predictions(subject: Subject, network: NetworkCosts, titles: Iterable[str] =
 
     Sparse methods take density and wire format of the subject's method, adaptive ratios its c_u, or 1 / density.
     """
-    from suite.methods import build_method, settings_from
-
-    own, costs = subject.method.model_dump(), Costs(layers=subject.layers, network=network)
+    own = subject.method.model_dump()
     shared = {"density": subject.density} | {key: own[key] for key in ("wire",) if key in own}
     adaptive = own.get("adaptive") or {"c_u": 1 / subject.density}
     out = []
@@ -118,5 +118,25 @@ def predictions(subject: Subject, network: NetworkCosts, titles: Iterable[str] =
         values = values if values["name"] == "dense" else values | shared
         if "adaptive" in values:
             values = values | {"adaptive": values["adaptive"] | {"c_u": adaptive["c_u"]}}
-        out.append(prediction(title, build_method(settings_from(values), costs), subject.layout, costs))
+        out.append(predicted_with(values, subject, network, title))
     return out
+
+
+def predicted_with(values: dict[str, Any], subject: Subject, network: NetworkCosts, title: str = "") -> Prediction:
+    """The subject's iteration on a network with a method of its own.
+
+    Args:
+        values: the method's name and settings.
+        title: of its plan.
+
+    Raises:
+        ConfigError: there is no such method, or setting of it.
+    """
+    from suite.methods import build_method, settings_from
+
+    try:
+        settings = settings_from(values)
+    except ValueError as error:
+        raise ConfigError(sentence(error) if isinstance(error, ValidationError) else str(error)) from error
+    costs = Costs(layers=subject.layers, network=network)
+    return prediction(title, build_method(settings, costs), subject.layout, costs)

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import pandas as pd
 from suite.config.costs import NetworkCosts
 from suite.errors import ConfigError, SuiteError
 from suite.record.atomic import replacing
-from suite.speed.emulated import Emulation, emulated_tables, emulations
+from suite.speed.emulated import REFERENCE, Emulation, emulated_tables, emulations
 from suite.speed.networks import link_at, read_networks, usual_latency
 from suite.speed.paper import PLANS
 from suite.speed.predictions import DENSE_ONE, LAGS_ADAPTIVE, TITLES, predictions
-from suite.speed.published import all_published, published_models
+from suite.speed.published import all_published, brings_times, published_models
 from suite.speed.runs import RUN_TIME_COLUMNS, run_time_rows
 from suite.speed.subject import WORKERS, Subject, read_subject
 from suite.speed.sweep import GRID, changes
@@ -37,8 +37,8 @@ Row = dict[str, Any]
 def write_tables(results: Path) -> list[Path]:
     """Write all of them for the profile whose folder is `results`; returns the files.
 
-    Our selection is left out where tables/selection.json, the object that `suite bench select --json` prints, is not
-    there.
+    Those of the published models have no rows where the profile's replication does not bring published times. Our
+    selection is left out where tables/selection.json, the object that `suite bench select --json` prints, is not there.
 
     Raises:
         ConfigError: the published times are not there.
@@ -47,12 +47,13 @@ def write_tables(results: Path) -> list[Path]:
     subjects = published_subjects(read_copies(results))
     if not subjects:
         raise ConfigError("there is no replications/*/published.yaml here; run from the root of the suite's checkout")
-    found = emulations(results)
+    rows = None if results.name == REFERENCE or brings_times(results.name) else 0
+    found = emulations(results)[:rows]
     tables = {
-        "predicted": pd.DataFrame(predicted_rows(subjects)),
-        "crossings": pd.DataFrame(crossing_rows(subjects)),
+        "predicted": _table(predicted_rows(subjects), rows),
+        "crossings": _table(crossing_rows(subjects), rows),
         **(emulated := emulated_tables(found)),
-        "iteration_times": pd.DataFrame(iteration_rows(subjects, emulated["emulated"], found)),
+        "iteration_times": _table(iteration_rows(subjects, emulated["emulated"], found), rows),
         "run_times": pd.DataFrame(run_time_rows(results.name), columns=RUN_TIME_COLUMNS),
     }
     written = []
@@ -62,6 +63,11 @@ def write_tables(results: Path) -> list[Path]:
             table.to_csv(aside, index=False, float_format="%.6g")
         written.append(path)
     return written
+
+
+def _table(rows: Iterator[Row], wanted: int | None) -> pd.DataFrame:
+    """All rows, or the first that are wanted; the columns also without any."""
+    return pd.DataFrame(rows if wanted is None else islice(rows, wanted + 1))[:wanted]
 
 
 def selection_file(results: Path) -> Path:

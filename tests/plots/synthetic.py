@@ -1,12 +1,12 @@
 """Plausible results of a profile without training: comparisons, a density sweep, an ablation, runs on ranks, timings.
 
 `write_results(folder)` writes tables/*.csv, claims.json and the environment.json of every run; numbers follow simple
-curves plus seeded noise, so two calls write the same bytes. Iteration times are in synthetic_times.py.
+curves plus seeded noise, so two calls write the same bytes. The runs are in synthetic_runs.py, iteration
+times in synthetic_times.py.
 """
 
 import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,144 +15,13 @@ import pandas as pd
 import synthetic_times
 from suite.record.delta import delta_by_kind
 from synthetic_claims import claims
-from synthetic_models import lstm_segments, resnet20_segments
+from synthetic_runs import EPOCHS, ITERATIONS, LABELS, MORE, WORKERS, Run, profile_runs
 
-ITERATIONS, EPOCHS, WORKERS = 160, 16, 16
-LABELS = {"dense": "Dense S-SGD", "slgs": "SLGS-SGD", "lags": "LAGS-SGD"}
 PHASES = {  # seconds: compute, select, exchange, apply, measure, other
     "dense": (0.052, 0.0, 0.021, 0.002, 0.0, 0.001),
     "slgs": (0.052, 0.014, 0.006, 0.002, 0.011, 0.001),
     "lags": (0.052, 0.019, 0.008, 0.003, 0.013, 0.001),
 }
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of the synthetic profile."""
-
-    experiment: str
-    title: str
-    method: str
-    method_name: str
-    seed: int
-    density: float
-    text: bool = False
-    processes: int = 1
-    transport: str = "virtual"
-    error_feedback: bool = True
-    scored: bool = True
-    lr_placement: str = "outside"
-    adaptive: bool = False
-    precision: str = "float32"
-    length: int = ITERATIONS
-
-    @property
-    def address(self) -> str:
-        return f"laptop/{self.experiment}/{self.method}/{self.seed}"
-
-    @property
-    def keys(self) -> dict:
-        """The columns every table starts with."""
-        return {
-            "experiment": self.experiment, "title": self.title, "method": self.method,
-            "method_name": self.method_name, "label": LABELS[self.method_name], "seed": self.seed,
-            "density": self.density,
-        }  # fmt: skip
-
-    @property
-    def run_id(self) -> str:
-        return f"{self.address}@{self._digest[:12]}"
-
-    @property
-    def _digest(self) -> str:
-        return hashlib.sha256(self.address.encode()).hexdigest()
-
-    @property
-    def logs_assumption(self) -> bool:
-        return self.scored and self.method_name != "dense"
-
-    @property
-    def segments(self) -> dict[str, int]:
-        return lstm_segments() if self.text else resnet20_segments()
-
-    @property
-    def size(self) -> int:
-        return sum(self.segments.values())
-
-    @property
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng(int(self._digest[:8], 16))
-
-    @property
-    def step_bytes(self) -> float:
-        """Bytes of a ring all-reduce or all-gather that one worker sends in one iteration."""
-        if self.method_name == "dense":
-            return 2 * (WORKERS - 1) / WORKERS * 4 * self.size
-        return (WORKERS - 1) * 8 * int(self.density * self.size)
-
-
-def profile_runs() -> list[Run]:
-    """The runs of a laptop-like profile, in the order of its tables."""
-    runs = []
-    for experiment, title, text, density in (
-        ("digits", "ResNet-20 on handwritten digits", False, 0.05),
-        ("pydoc", "LSTM on Python's documentation", True, 0.01),
-    ):
-        runs += [
-            Run(experiment, title, name, name, seed, np.nan if name == "dense" else density, text)
-            for name in LABELS
-            for seed in range(3)
-        ]
-    runs += [
-        Run("density", "Density sweep, ResNet-20 on digits", f"{name}-{density}", name, 0, density)
-        for name in ("slgs", "lags")
-        for density in (0.01, 0.001)
-    ]
-    runs += [
-        Run("residual", "Error feedback, ResNet-20 on digits", f"{name}-off", name, seed, 0.05, error_feedback=False)
-        for name in ("slgs", "lags")
-        for seed in range(3)
-    ]
-    runs += [
-        Run(
-            "ranks",
-            "ResNet-20 on digits, real ranks",
-            name,
-            name,
-            0,
-            np.nan if name == "dense" else 0.05,
-            processes=4,
-            transport="horovod",
-        )
-        for name in LABELS
-    ]
-    runs += [
-        Run("rate", "A smooth problem", f"{name}-{length}", name, 0, density, length=length)
-        for name, density in (("dense", np.nan), ("lags", 0.05))
-        for length in (ITERATIONS, 4 * ITERATIONS)
-    ]
-    title = "Ratios, ResNet-20 on digits"
-    runs += [Run("ratio", title, "dense", "dense", 0, np.nan)]
-    runs += [
-        Run("ratio", title, f"{'adaptive' if adaptive else 'fixed'}-{cap}", "lags", 0, 1 / cap, adaptive=adaptive)
-        for adaptive in (False, True)
-        for cap in (10, 100)
-    ]
-    runs += [
-        Run("placement", "Placement, ResNet-20 on digits", name, "lags", seed, 0.05, lr_placement=placement)
-        for name, placement in (("lags", "outside"), ("lags-inside", "inside"))
-        for seed in range(2)
-    ]
-    runs += [
-        Run("precision", "Number formats, ResNet-20 on digits", name, "lags", 0, 0.05, precision=name)
-        for name in ("float32", "bfloat16")
-    ]
-    runs += [
-        Run("overlap", "Overlap on random images", name, name, seed, 0.05, False, 4, "horovod", scored=False)
-        for name in ("slgs", "lags")
-        for seed in range(3)
-    ]
-    return runs
 
 
 def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
@@ -180,7 +49,7 @@ def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
                 {
                     "experiment": run.experiment,
                     "method": run.method,
-                    "label": LABELS[run.method_name],
+                    "label": (LABELS | MORE)[run.method_name],
                     "seed": run.seed,
                     "workers": WORKERS,
                     "processes": run.processes,
@@ -190,7 +59,9 @@ def tables(runs: list[Run]) -> dict[str, pd.DataFrame]:
                 }
                 for run in runs
                 for phase, seconds in zip(
-                    ("compute", "select", "exchange", "apply", "measure", "other"), PHASES[run.method_name], strict=True
+                    ("compute", "select", "exchange", "apply", "measure", "other"),
+                    PHASES.get(run.method_name, PHASES["slgs"]),
+                    strict=True,
                 )
             ]
         ),
@@ -214,7 +85,7 @@ def write_results(folder: Path, runs: list[Run] | None = None, emulated: bool = 
     return results
 
 
-_RUN_TIMES = ["experiment", "method", "network", "workers", "iteration_s", "evidence", "source"]
+_RUN_TIMES = ["experiment", "method", "network", "workers", "iteration_s", "compute_s", "evidence", "source"]
 
 
 def _losses(run: Run) -> pd.DataFrame:
@@ -229,8 +100,11 @@ def _losses(run: Run) -> pd.DataFrame:
 
 def _run_times(run: Run) -> list[tuple]:
     """Seconds of an iteration on two networks: that of the compute phases and of the bytes."""
-    if run.experiment not in ("digits", "pydoc", "ratio"):
+    if run.experiment not in ("digits", "pydoc", "ratio", "field"):
         return []
+    if run.method_name == "gtopk":
+        reason = "trees are not timed here"
+        return [("field", run.method, name, WORKERS, np.nan, np.nan, "refused", reason) for name in ("1gbe", "10gbe")]
     return [
         (
             run.experiment,
@@ -238,6 +112,7 @@ def _run_times(run: Run) -> list[tuple]:
             network,
             WORKERS,
             0.05 + 8e-9 * run.step_bytes / gigabits,
+            0.05,
             "predicted",
             "A device.",
         )
@@ -262,7 +137,7 @@ def _timeline(run: Run) -> pd.DataFrame:
 def _epochs(run: Run) -> pd.DataFrame:
     rng, epoch = run.rng, np.arange(1, EPOCHS + 1)
     # Sparser is slower, without the residual much slower; noise shrinks as training settles.
-    share = 1.0 if run.method_name == "dense" else run.density
+    share = 1.0 if np.isnan(run.density) else run.density
     rate = (0.36 - 0.035 * np.log10(1 / share) * (1.3 if run.method_name == "lags" else 1)) * (
         1 if run.error_feedback else 0.35
     )
@@ -286,6 +161,8 @@ def _epochs(run: Run) -> pd.DataFrame:
             "lr": 0.1,
             "bytes_sent": steps * run.step_bytes,
             "seconds": steps * 0.25,
+            "rounds": steps * run.rounds,
+            "batches": steps,
             "method_key": run.address,
             "scored": run.scored,
         }
@@ -318,9 +195,15 @@ def _run_row(run: Run, epochs: pd.DataFrame) -> dict:
         "train_loss": own.train_loss.iloc[-1] if run.scored else np.nan,
         "iterations": run.length,
         "epochs": EPOCHS,
-        "seconds": round(ITERATIONS * (0.2 + sum(PHASES[run.method_name])) + 3 * run.seed, 2),
+        "seconds": round(ITERATIONS * (0.2 + sum(PHASES.get(run.method_name, PHASES["slgs"]))) + 3 * run.seed, 2),
         "bytes_sent": ITERATIONS * run.step_bytes,
         "parameters": run.size,
+        "lr": 0.1,
+        "rounds": run.length * run.rounds,
+        "own_bytes": run.own_bytes,
+        "own_parts": {"dense": "", "local_sgda": "parameters"}.get(run.method_name, "residual"),
+        "collective": "binomial tree" if run.method_name == "gtopk" else "all-gather",
+        "all_reduce": run.method_name in ("dense", "local_sgda"),
         "segments": len(run.segments),
         "skipped": 0,
         "dropped": 13,
@@ -342,7 +225,7 @@ def _assumption(run: Run) -> pd.DataFrame:
                 {
                     "experiment": run.experiment,
                     "method": run.method,
-                    "label": LABELS[run.method_name],
+                    "label": (LABELS | MORE)[run.method_name],
                     "seed": run.seed,
                     "iteration": iteration,
                     "segment": segment,

@@ -1,6 +1,7 @@
 """Every figure of the gallery, drawn from synthetic tables."""
 
 import json
+import re
 import shutil
 from inspect import isfunction
 
@@ -11,7 +12,8 @@ from PIL import Image
 from plots.gallery import draw_all, figure_modules
 from plots.style import looks, save
 from plots.tables import Tables
-from synthetic import profile_runs, write_results
+from synthetic import write_results
+from synthetic_runs import profile_runs
 
 # Drawn from predictions alone, and from emulations.
 PREDICTED, EMULATED = {"iteration_times", "bandwidth", "scaling"}, {"emulated_timeline", "prediction_error"}
@@ -90,7 +92,7 @@ def test_absent_data_is_named_and_old_pictures_go(tmp_path):
     (results / "figures" / "phases.svg").write_text("of an earlier profile")
     draw_all(results)
     missing = {name: entry["missing"] for name, entry in captions_of(results).items() if "missing" in entry}
-    assert set(missing) == {"density_sweep", "ratio", "residual", "placement", "rate", "phases", "timeline"}
+    assert set(missing) == {"density_sweep", "ratio", "residual", "placement", "rate", "phases", "timeline", "pareto"}
     assert missing["phases"] == "this profile has no run on more than one process"
     assert not (results / "figures" / "phases.svg").exists()
 
@@ -104,11 +106,11 @@ def test_tables_without_rows_miss_every_figure(drawn, tmp_path):
 
 def test_one_seed_is_compared_where_nothing_has_several(tmp_path):
     results = write_results(tmp_path, [run for run in profile_runs() if run.seed == 0])
-    assert Tables.read(results).comparisons == ["digits", "pydoc", "ranks"]
+    assert Tables.read(results).comparisons == ["digits", "pydoc", "ranks", "field"]
 
 
 def test_comparisons_leave_out_sweeps_ablations_and_timing_runs(drawn):
-    assert Tables.read(drawn).comparisons == ["digits", "pydoc"]
+    assert Tables.read(drawn).comparisons == ["digits", "pydoc", "field"]
 
 
 def test_runs_without_a_score_are_only_timed(drawn, tmp_path):
@@ -208,8 +210,31 @@ def test_time_to_a_share_of_dense_is_stated(drawn, tmp_path):
     assert "LAGS-SGD never" in caption  # the LSTM's 99%
 
 
-def test_number_formats_are_drawn_by_name(drawn):
-    assert Tables.read(drawn).numerics == ["precision"]
+def test_pareto_says_what_nothing_beats_and_what_has_no_time(drawn):
+    caption = captions_of(drawn)["pareto"]["caption"]
+    runs = pd.read_csv(drawn / "tables" / "runs.csv")
+    ends = runs[runs.experiment == "field"].groupby("label")[["final", "rounds"]].mean()
+    unbeaten = {
+        label for label, end in ends.iterrows()
+        if not ((ends.rounds <= end.rounds) & (ends.final > end.final)).any()
+        and not ((ends.rounds < end.rounds) & (ends.final >= end.final)).any()
+    }  # fmt: skip
+    (said,) = re.findall(r"rounds: ([^;]+);", caption)
+    assert {label for label in ends.index if label in said} == unbeaten and 0 < len(unbeaten) < len(ends)
+    assert "Without a time on 1 GbE and 10 GbE: gTop-k S-SGD, because trees are not timed here." in caption
+    assert "Five methods on digits (2 seeds)" in caption and "documentation" not in caption
+
+
+def test_pareto_without_predictions_shows_what_was_counted(drawn, tmp_path):
+    shutil.copytree(drawn / "tables", tmp_path / "tables")
+    (tmp_path / "tables" / "run_times.csv").unlink()
+    tables = Tables.read(tmp_path)
+    assert len(module_of("pareto").draw(tables).axes) == 2
+    assert "No time was predicted for Dense S-SGD, SLGS-SGD," in module_of("pareto").CAPTION(tables)
+
+
+def test_ways_of_one_method_are_drawn_by_name(drawn):
+    assert Tables.read(drawn).variants == ["precision"]
     assert (
         "Number formats, ResNet-20 on digits (1 seed): mean final test accuracy of float32"
         in (captions_of(drawn)["curves"]["caption"])

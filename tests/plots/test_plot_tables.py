@@ -76,4 +76,4 @@ def test_plots_need_little_of_the_library():
 
 def test_run_times_may_be_missing(results):
     (results / "tables" / "run_times.csv").unlink()
-    assert Tables.read(results).run_times.empty
+    assert Tables.read(results).run_times.empty and Tables.read(results).refused.empty

@@ -13,6 +13,7 @@ from suite.errors import ConfigError
 from suite.report import build_report
 from suite.report.build import _LARGEST_SVG
 from suite.speed.published import arithmetic, findings, largest_gain, read_published
+from suite.words import amount_of_bytes
 
 REPLICATIONS = Path(__file__).resolve().parents[2] / "replications"
 
@@ -50,8 +51,18 @@ def copy(built, tmp_path):
 
 def test_sections_come_in_order(page):
     assert page.sections == [
-        "claims", "figures", "cells", "results", "assumption", "times", "runs", "environment", "rerun", "missing",
+        "claims", "figures", "cells", "results", "methods", "assumption", "times", "runs", "environment", "rerun",
+        "missing",
     ]  # fmt: skip
+
+
+def test_without_published_models_there_is_no_word_of_them(copy):
+    for name in ("iteration_times", "predicted", "crossings", "emulated"):
+        path = copy / "tables" / f"{name}.csv"
+        path.write_text(path.read_text().partition("\n")[0] + "\n")
+    text = build_report(copy, REPLICATIONS).read_text()
+    sections = Page(copy / "report.html").sections
+    assert "times" not in sections and "methods" in sections and "authors' phase times" not in text
 
 
 def test_all_claims_figures_and_runs_are_there(page, built):
@@ -81,7 +92,7 @@ def test_every_anchor_has_its_target(page):
 
 def test_overview_says_what_ran_where(page):
     for words in (
-        "52 training runs of 10 experiments",
+        "62 training runs of 11 experiments",
         "9 runs with 16 workers on 4 processes over Horovod",
         "Example CPU @ 2.4 GHz",
         "torch 2.14.1",
@@ -116,6 +127,37 @@ def test_delta_is_listed_by_kind_of_layer(page, built):
 def test_runs_without_a_score_are_not_compared_by_it(built):
     part = re.search(r"<h3>Overlap on random images</h3>(.*?)</table>", (built / "report.html").read_text(), re.DOTALL)
     assert part.group(1).count(">–</td>") == 2 and "nan" not in part.group(1)
+
+
+def test_what_methods_cost_is_listed_as_measured(built):
+    source = (built / "report.html").read_text(encoding="utf-8")
+    part = source[source.index('<section id="methods">') :].partition("</section>")[0]
+    table = part.partition("<h3>Five methods on digits</h3>")[2].partition("<h3>")[0]
+    rows = {
+        cells[0]: cells[1:]
+        for row in re.findall(r"<tr>(<th scope.*?)</tr>", table, re.DOTALL)
+        if (cells := re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row))
+    }
+    runs = pd.read_csv(built / "tables" / "runs.csv")
+    own = runs[(runs.experiment == "field") & (runs.method == "local_sgda")]
+    assert set(rows) == set(runs[runs.experiment == "field"].label)
+    local, tree = rows["Local SGDA"], rows["gTop-k S-SGD"]
+    assert local[1:3] == ["all-gather", "yes"] and tree[1:3] == ["binomial tree", "no"]
+    assert local[3] == amount_of_bytes((own.bytes_sent / own.iterations).mean()) and local[4:6] == ["160", "40"]
+    assert local[6:8] == [amount_of_bytes(own.own_bytes.mean()), "parameters"] and rows["Dense S-SGD"][6] == "0 B"
+    assert tree[8:] == ["–", "–"] and "–" not in local[8:]
+    assert "gTop-k S-SGD on 1 GbE and 10 GbE: trees are not timed here." in table
+
+
+def test_runs_of_earlier_versions_show_dashes(copy):
+    path = copy / "tables" / "runs.csv"
+    unknown = ["collective", "all_reduce", "own_bytes", "own_parts"]
+    pd.read_csv(path).assign(**dict.fromkeys(unknown)).to_csv(path, index=False)
+    (copy / "tables" / "run_times.csv").unlink()
+    part = (
+        build_report(copy, REPLICATIONS).read_text().partition('<section id="methods">')[2].partition("</section>")[0]
+    )
+    assert "<td>–</td><td>–</td>" in part and "nan" not in part and "GbE" not in part
 
 
 def test_two_builds_are_equal(copy):

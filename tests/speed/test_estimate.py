@@ -25,6 +25,18 @@ def test_a_row_an_experiment_and_method():
     assert rows["digits", "dense"]["bytes"] < lags["bytes"]
 
 
+def test_every_profile_can_be_estimated():
+    for profile in ("laptop", "cifar", "cifar-cpu"):
+        assert all(row["iterations"] > 0 and row["bytes"] > 0 for row in estimate(profile, "10gbe")), profile
+
+
+def test_workers_of_local_methods_have_vectors_of_their_own(tiny):
+    plain = disk(tiny(method="dense"), 0)
+    vectors = {"hier_avg": 4 * 2, "local_adaalter": 4 * 4}  # parameters and momentum; squares, twice
+    for name, own in vectors.items():
+        assert disk(tiny(method={"name": name}), 0) == pytest.approx(plain * (2 + own) / 2)
+
+
 def test_the_size_on_disk_is_about_right(tiny, tmp_path):
     config = tiny(model={"name": "lstm", "hidden": 200}, train={"max_iterations": 12, "checkpoint_every": 4})
     parameters_after(config, tmp_path)

@@ -29,11 +29,17 @@ def test_every_experiment_that_tells_accuracy_has_a_row_a_method_and_network():
     for experiment in ("resnet20", "vgg16", "lstm"):
         for network in ("1gbe", "10gbe"):
             dense, lags = (found[experiment, method, network] for method in ("dense", "lags"))
-            assert 0 < lags["iteration_s"] < dense["iteration_s"] and lags["bytes"] < dense["bytes"]
-    assert not any(row["experiment"] == "rate" for row in rows)  # vectors are no model anyone timed
+            assert 0 < dense["compute_s"] == pytest.approx(lags["compute_s"]) < lags["iteration_s"]
+            assert lags["iteration_s"] < dense["iteration_s"] and lags["bytes"] < dense["bytes"]
+    rate = [row for row in rows if row["experiment"] == "rate"]  # vectors are no model anyone timed
+    assert rate and all(row["evidence"] == "refused" and row["iteration_s"] is None for row in rate)
+    assert all("no times of a model of vectors are published" in row["source"] for row in rate)
 
 
 def test_an_experiment_with_costs_is_predicted_with_its_own():
+    of_ratios = [row for row in run_time_rows("cifar-cpu") if row["method"] == "adaptive-1000"]
+    named = [row for row in of_ratios if row["network"] != "0.1 Gb/s"]  # its ratios are for the network in costs
+    assert named and all("method.adaptive plans for the network in costs" in row["source"] for row in named)
     rows = {row["method"]: row for row in run_time_rows("cifar-cpu") if row["network"] == "0.1 Gb/s"}
     assert rows["fixed-10"]["iteration_s"] > rows["dense"]["iteration_s"]  # a tenth of the entries, gathered from 16
     assert rows["adaptive-1000"]["density"] > 3 * rows["fixed-100"]["density"]

@@ -164,6 +164,15 @@ def test_without_emulations_the_tables_have_their_columns(tmp_path):
     assert not any(len(table) for table in found.values())
 
 
+def test_a_profile_of_a_replication_without_published_times_has_only_its_own(tables, tmp_path, monkeypatch):
+    emulate(tmp_path, "reference")
+    monkeypatch.chdir(ROOT)
+    for path in write_tables(tmp_path / "hieravg"):
+        found = pd.read_csv(path)
+        assert list(found.columns) == list(tables[path.stem].columns)
+        assert len(found) == (10 if path.stem == "run_times" else 0), path.stem  # five ways on two networks
+
+
 @pytest.mark.parametrize("name", ["summary.json", "iterations.csv", "timeline.json"])
 def test_a_damaged_emulation_is_named(tmp_path, name):
     (emulate(tmp_path, "smoke") / name).write_text("{")
