@@ -28,10 +28,10 @@ setup: ## Install the suite, its pinned packages and Horovod into .venv
 	@$(PYTHON) cluster/setup.py
 
 test: setup ## Run the tests, two at a time (PYTEST_ARGS="-m 'not slow'" for a selection)
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-slurm: setup ## Only the tests that start a private Slurm: jobs of many ranks, time limits, the pipeline (root)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m slurm $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slurm $(PYTEST_ARGS)
 
 replicate: setup ## Run the experiments of PROFILE and judge the claims
 	$(SNAKEMAKE)

@@ -22,6 +22,12 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with a test marked `long` come first, the others in their order."""
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.fixture(autouse=True)
 def one_thread():
     """Runs repeat bit for bit with one thread a process, and two cores leave no room for more."""

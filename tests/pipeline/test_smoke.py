@@ -17,7 +17,7 @@ from helpers import copy_pipeline
 
 RESULTS = "results/smoke"
 
-pytestmark = [pytest.mark.slow, pytest.mark.pipeline]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.pipeline]
 
 
 def snakemake(checkout: Path, *arguments: str) -> subprocess.CompletedProcess:

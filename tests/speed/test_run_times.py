@@ -29,7 +29,8 @@ def test_every_experiment_that_tells_accuracy_has_a_row_a_method_and_network():
     for experiment in ("resnet20", "vgg16", "lstm"):
         for network in ("1gbe", "10gbe"):
             dense, lags = (found[experiment, method, network] for method in ("dense", "lags"))
-            assert 0 < dense["compute_s"] == pytest.approx(lags["compute_s"]) < lags["iteration_s"]
+            assert 0 < lags["compute_s"] < lags["iteration_s"]
+            assert lags["compute_s"] == pytest.approx(dense["compute_s"])
             assert lags["iteration_s"] < dense["iteration_s"] and lags["bytes"] < dense["bytes"]
     rate = [row for row in rows if row["experiment"] == "rate"]  # vectors are no model anyone timed
     assert rate and all(row["evidence"] == "refused" and row["iteration_s"] is None for row in rate)

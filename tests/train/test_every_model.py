@@ -16,7 +16,7 @@ from suite.world.launch import launch
 PROGRAM = Path(__file__).with_name("every_model_program.py")
 PRECISIONS = ("float32", "bfloat16")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

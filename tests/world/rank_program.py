@@ -48,10 +48,13 @@ def settings(world: dict) -> dict[str, dict]:
     }
 
 
-def main(world: dict, out: Path) -> None:
+def main(world: dict, out: Path, *cases: str) -> None:
+    """Run these cases, or all."""
     torch.set_num_threads(1)
     hashes, joined = {}, None
     for name, values in settings(world).items():
+        if cases and name not in cases:
+            continue
         config = validate_config(values)
         joined = joined or open_world(config.world)
         joined.bytes_sent = 0.0
@@ -74,4 +77,4 @@ def main(world: dict, out: Path) -> None:
 
 if __name__ == "__main__":
     end_with_launcher()
-    main(json.loads(sys.argv[1]), Path(sys.argv[2]))
+    main(json.loads(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

@@ -17,6 +17,8 @@ from suite.world.launch import launch
 
 PROGRAM = Path(__file__).with_name("rank_program.py")
 
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
 
 def need(transport: str, controller: str) -> None:
     if transport == "horovod":
@@ -37,9 +39,10 @@ def reference(tmp_path_factory) -> dict:
     return json.loads(out.read_text())
 
 
-def run_ranks(world: dict, folder: Path) -> dict:
+def run_ranks(world: dict, folder: Path, *cases: str) -> dict:
+    """What rank 0 found in these cases, or in all."""
     out = folder / "out.json"
-    launch(WorldConfig(**world), [sys.executable, str(PROGRAM), json.dumps(world), str(out)], folder / "logs")
+    launch(WorldConfig(**world), [sys.executable, str(PROGRAM), json.dumps(world), str(out), *cases], folder / "logs")
     return json.loads(out.read_text())
 
 
@@ -51,7 +54,6 @@ def passed(request):
     return lambda *names: None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("transport, controller, processes", PLACEMENTS)
 def test_same_bits_in_every_placement(reference, passed, tmp_path, transport: str, controller: str, processes: int):
     need(transport, controller)
@@ -75,7 +77,6 @@ def test_same_bits_in_every_placement(reference, passed, tmp_path, transport: st
     passed(VIRTUAL, column(transport, controller, processes))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="16 processes on one core take too long")
 def test_a_process_a_worker(reference, passed, tmp_path):
     transport, _, processes = WIDEST
@@ -84,10 +85,11 @@ def test_a_process_a_worker(reference, passed, tmp_path):
     passed(column(*WIDEST))
 
 
-@pytest.mark.slow
 def test_dense_without_the_promise_agrees_to_rounding_only(reference, tmp_path):
     """The all-reduce of a transport adds in its own order; sparse exchanges never do."""
-    found = run_ranks({"workers": 16, "processes": 4, "transport": "torch", "deterministic": False}, tmp_path)
-    for name in ("slgs", "lags", "lags on images", "wangni", "topk", "gtopk", "rtopk", "mem_sgd"):
+    sparse = ("slgs", "lags", "lags on images", "wangni", "topk", "gtopk", "rtopk", "mem_sgd")
+    world = {"workers": 16, "processes": 4, "transport": "torch", "deterministic": False}
+    found = run_ranks(world, tmp_path, "dense", *sparse)
+    for name in sparse:
         assert found[name]["parameters"] == reference[name]["parameters"]
     assert found["dense"]["bytes"] == pytest.approx(reference["dense"]["bytes"])
