@@ -23,7 +23,7 @@ from suite.record.atomic import replacing  # noqa: E402
 
 WIDTH = 6.8  # inches; narrow, so that the text survives a phone's screen
 _MOST_BELOW = 6  # entries of a legend under a single panel
-_LEGEND_COLUMNS, _LEGEND_LINE = 3, 0.19  # of a legend under all panels; inches
+LEGEND_COLUMNS, LEGEND_LINE = 3, 0.19  # of a legend under all panels; inches
 
 # Ids in an SVG are salted at random unless a salt is given; glyphs as paths make it look the same without our fonts.
 sns.set_theme(
@@ -143,16 +143,16 @@ def shared_legend(figure: Figure, entries: dict[str, Artist]) -> None:
     known, before = {}, 0
     for legend in figure.legends:  # one at most
         known = {text.get_text(): mark for text, mark in zip(legend.texts, legend.legend_handles, strict=True)}
-        before = -(-len(known) // _LEGEND_COLUMNS)
+        before = -(-len(known) // LEGEND_COLUMNS)
         legend.remove()
     known = entries | known
-    lines = -(-len(known) // _LEGEND_COLUMNS)
-    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * (lines - before))
+    lines = -(-len(known) // LEGEND_COLUMNS)
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - before))
     figure.legend(
         known.values(),
         known.keys(),
         loc="outside lower left",
-        ncols=_LEGEND_COLUMNS,
+        ncols=LEGEND_COLUMNS,
         handlelength=2.6,
         columnspacing=1.2,
     )

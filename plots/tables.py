@@ -154,6 +154,10 @@ class Tables:
         """Experiments whose curves may share an axis, comparisons first."""
         return [*self.comparisons, *(name for name in self.variants if name not in self.comparisons)]
 
+    def told_apart_by(self, experiment: str) -> str:
+        """The column that names the curves of an experiment of `side_by_side` in words."""
+        return "method" if experiment in self.variants else "label"
+
     def with_series(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows of an experiment of `side_by_side`, with what tells its curves apart.
 

@@ -4,14 +4,13 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from plots.style import log_where_wide, metric, new_figure
+from plots.style import LEGEND_COLUMNS, LEGEND_LINE, log_where_wide, metric, new_figure
 from plots.tables import Tables
 from suite.words import listing, plural
 
 ORDER = 10
 TITLE = "Training and test curves"
 MISSING = "no experiment of this profile runs two or more methods, or ways of one, side by side"
-_COLUMNS = 3  # of the legend
 
 
 def draw(tables: Tables) -> Figure | None:
@@ -20,8 +19,8 @@ def draw(tables: Tables) -> Figure | None:
     if not experiments:
         return None
     entries = tables.epochs.groupby("experiment").method.nunique()
-    lines = -(-max(entries[name] for name in experiments) // _COLUMNS)
-    figure = new_figure(TITLE, 0.4 + (2.6 + 0.19 * lines) * len(experiments))
+    lines = -(-max(entries[name] for name in experiments) // LEGEND_COLUMNS)
+    figure = new_figure(TITLE, 0.4 + (2.6 + LEGEND_LINE * lines) * len(experiments))
     for row, (experiment, band) in enumerate(
         zip(experiments, figure.subfigures(len(experiments), 1, squeeze=False).flat, strict=True)
     ):
@@ -57,7 +56,7 @@ def draw(tables: Tables) -> Figure | None:
             if column == "train_loss":
                 handles, names = axes.get_legend_handles_labels()
                 axes.get_legend().remove()
-                band.legend(handles, names, loc="outside lower center", ncols=_COLUMNS, handlelength=2.6)
+                band.legend(handles, names, loc="outside lower center", ncols=LEGEND_COLUMNS, handlelength=2.6)
             if column == "train_loss" or not shown.higher_is_better:
                 log_where_wide(axes.yaxis, epochs[column], 5)
     return figure
@@ -68,7 +67,7 @@ def _caption(tables: Tables) -> str:
     for experiment in tables.side_by_side:
         runs = tables.runs[tables.runs.experiment == experiment]
         shown = metric(runs.metric.iloc[0])
-        means = runs.groupby("method" if experiment in tables.variants else "label", sort=False).final.mean()
+        means = runs.groupby(tables.told_apart_by(experiment), sort=False).final.mean()
         values = listing(f"{label} {shown.text(value)}" for label, value in means.items())
         ends.append(
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): mean final "

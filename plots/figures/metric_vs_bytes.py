@@ -54,8 +54,7 @@ def _caption(tables: Tables) -> str:
     parts = []
     for experiment in _experiments(tables):
         runs = tables.runs[tables.runs.experiment == experiment]
-        by = "method" if experiment in tables.variants else "label"
-        total = runs.groupby(by, sort=False).bytes_sent.mean()
+        total = runs.groupby(tables.told_apart_by(experiment), sort=False).bytes_sent.mean()
         parts.append(
             f"{tables.title(experiment)} ({plural(runs.seed.nunique(), 'seed')}): in all, one worker sent "
             f"{listing(f'{amount_of_bytes(count)} with {label}' for label, count in total.items())}."

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from suite.config.profiles import read_experiments, replication_folders
+from suite.config.profiles import replication_folders, replications_of
 from suite.config.strict import Strict
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
@@ -252,12 +252,7 @@ def all_claims() -> dict[str, tuple[Claim, ...]]:
 
 def claims_of(profile: str) -> list[Claim]:
     """The claims of the replications that have this profile, whether or not it can judge them."""
-    return [
-        claim
-        for folder in replication_folders()
-        if profile in read_experiments(folder / "experiments.yaml").profiles
-        for claim in read_claims(folder)
-    ]
+    return [claim for folder in replications_of(profile) for claim in read_claims(folder)]
 
 
 def read_claims(folder: Path) -> tuple[Claim, ...]:

@@ -69,6 +69,13 @@ def replication_folders(root: Path | None = None) -> list[Path]:
     return sorted(path.parent for path in (root or Path("replications")).glob("*/experiments.yaml"))
 
 
+def replications_of(profile: str) -> list[Path]:
+    """Folders of the replications that have this profile."""
+    return [
+        folder for folder in replication_folders() if profile in read_experiments(folder / "experiments.yaml").profiles
+    ]
+
+
 def profile_cells(profile: str) -> list[Cell]:
     """All cells of a profile, in file order; refuses one that no replication has, or more than one."""
     known: dict[str, list[Path]] = {}

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
 
 from suite.config.experiment import Density, ModelConfig
-from suite.config.profiles import read_experiments, replication_folders
+from suite.config.profiles import replication_folders, replications_of
 from suite.config.strict import Strict, nearest
 from suite.config.values import read_yaml, sentence
 from suite.errors import ConfigError
@@ -125,7 +125,7 @@ def all_published() -> dict[Path, Published]:
 
 def brings_times(profile: str) -> bool:
     """Whether the profile's replication comes with published times, beside which its report sets predicted ones."""
-    return any(profile in read_experiments(path.with_name("experiments.yaml")).profiles for path in all_published())
+    return any((folder / "published.yaml").exists() for folder in replications_of(profile))
 
 
 @dataclass(frozen=True)
