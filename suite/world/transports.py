@@ -154,8 +154,11 @@ class TorchTransport:
         """Join the process group that is already there."""
         import torch.distributed as dist
 
-        self._dist, self._among = dist, dist.group.WORLD
+        self._dist = dist
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        # Of the blocks this process is of, by size; its transports share it. None stands for the group of all, which is
+        # never held: a script of somebody else's may have made it, and ends it.
+        self._groups: dict[int, Any] = {}
 
     @classmethod
     def through(cls, store: str, rank: int, size: int, device: torch.device) -> "TorchTransport":
@@ -173,11 +176,11 @@ class TorchTransport:
         return cls()
 
     def all_reduce(self, tensor: torch.Tensor, name: str) -> Pending:
-        return self._pending(self._dist.all_reduce(tensor, group=self._among, async_op=True), tensor)
+        return self._pending(self._dist.all_reduce(tensor, group=self._groups.get(self.size), async_op=True), tensor)
 
     def all_gather(self, tensor: torch.Tensor, name: str) -> Pending:
         out = tensor.new_empty((self.size * tensor.shape[0], *tensor.shape[1:]))
-        work = self._dist.all_gather_into_tensor(out, tensor.contiguous(), group=self._among, async_op=True)
+        work = self._dist.all_gather_single(out, tensor.contiguous(), group=self._groups.get(self.size), async_op=True)
         return self._pending(work, out)
 
     def all_gather_uneven(self, tensor: torch.Tensor, name: str) -> Pending:
@@ -208,11 +211,17 @@ class TorchTransport:
 
     def block(self, size: int) -> "TorchTransport":
         groups = [self._dist.new_group(ranks) for ranks in _blocks(self.size, size)]
+        self._groups[size] = groups[self.rank // size]
         among = copy(self)
-        among._among, among.rank, among.size = groups[self.rank // size], self.rank % size, size
+        among.rank, among.size = self.rank % size, size
         return among
 
     def close(self) -> None:
+        """Leave the group, and end its threads: one that outlives the interpreter aborts the process now and then.
+
+        Gloo's threads end with the last reference to their group, not when the group is destroyed.
+        """
+        self._groups.clear()
         self._dist.destroy_process_group()
 
 
