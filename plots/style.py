@@ -1,6 +1,5 @@
 """How every figure looks, and how it is written so that equal tables give equal bytes."""
 
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import cycle
@@ -16,12 +15,14 @@ from matplotlib.artist import Artist  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.axis import Axis  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.textpath import TextPath  # noqa: E402
 from matplotlib.ticker import Formatter, LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
 from suite.record.atomic import replacing  # noqa: E402
 
 WIDTH = 6.8  # inches; narrow, so that the text survives a phone's screen
+_BESIDE_AXES = 0.8  # inches that labels of an axis may take
 _MOST_BELOW = 6  # entries of a legend under a single panel
 LEGEND_COLUMNS, LEGEND_LINE = 3, 0.19  # of a legend under all panels; inches
 
@@ -122,8 +123,21 @@ def panels(title: str, names: list[str], height: float) -> tuple[Figure, list[Ax
     for spare in axes[len(names) :]:
         spare.remove()
     for panel, name in zip(axes, names, strict=False):
-        panel.set_title("\n".join(textwrap.fill(line, 80 // columns) for line in name.splitlines()))
+        panel.set_title("\n".join(_wrapped(line, WIDTH / columns - _BESIDE_AXES) for line in name.splitlines()))
     return figure, axes[: len(names)]
+
+
+def _wrapped(title: str, width: float) -> str:
+    """The title in lines of at most so many inches: layout gives titles no room of their own."""
+    lines = [""]
+    for word in title.split():
+        longer = f"{lines[-1]} {word}".strip()
+        drawn = TextPath((0, 0), longer, size=matplotlib.rcParams["axes.titlesize"])
+        if lines[-1] and drawn.get_extents().width > 72 * width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return "\n".join(lines)
 
 
 def legend_below(axes: Axes) -> None:

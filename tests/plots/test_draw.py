@@ -7,10 +7,12 @@ from inspect import isfunction
 
 import pandas as pd
 import pytest
+from matplotlib import rcParams
+from matplotlib.text import Text
 from PIL import Image
 
 from plots.gallery import draw_all, figure_modules
-from plots.style import looks, save
+from plots.style import looks, panels, save
 from plots.tables import Tables
 from synthetic import write_results
 from synthetic_runs import profile_runs
@@ -39,6 +41,20 @@ def test_figure_is_drawn(module, drawn):
     assert image.width > 900 and image.height > 300
     assert len(image.getcolors(image.width * image.height)) > 50
     assert (drawn / "figures" / f"{name_of(module)}.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_titles_of_panels_end_inside_the_figure():
+    name = "LSTM 2 x 200 on Penn Treebank, 5 epochs"
+    figure, axes = panels("Panels", [name] * 2, 3.0)
+    for panel in axes:
+        panel.set(ylim=(100, 900), ylabel="Test perplexity\n(lower is better)")
+    figure.set_dpi(rcParams["savefig.dpi"])
+    figure.draw_without_rendering()
+    for panel in axes:
+        title = panel.get_title("left")
+        assert title.replace("\n", " ") == name
+        drawn = next(text for text in panel.get_children() if isinstance(text, Text) and text.get_text() == title)
+        assert drawn.get_window_extent().x1 < figure.bbox.x1
 
 
 @each_figure
