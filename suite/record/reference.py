@@ -17,7 +17,7 @@ from suite.record.atomic import replacing
 
 REFERENCE = "reference"
 _OF_A_RUN = ("config.yaml", "environment.json", "epochs.csv", "summary.json")
-_LARGEST = 250_000  # bytes of a file that is kept
+_LARGEST = 500_000  # bytes of a file that is kept
 # Tables that are computed in seconds from what is committed anyway, or say how another run compares with this one.
 _LEFT_OUT = {
     "predicted.csv",

@@ -77,7 +77,8 @@ def _state(results: Path, cell: Cell) -> CellState:
     # Inputs are checked before a folder is touched, and a disk may be too full for failure.json: then the log tells.
     told_why = next((line.removeprefix("suite: ") for line in reversed(tail) if line.startswith("suite: ")), None)
     if told_why is not None:
-        return CellState(*keys, FAILED, _checkpoint(folder), told_why, **told)
+        state = STOPPED if Interrupted.promise in told_why else FAILED
+        return CellState(*keys, state, _checkpoint(folder), told_why, **told)
     if folder.config.exists():
         return CellState(*keys, STOPPED, _checkpoint(folder), "it ended without a word, as by SIGKILL", **told)
     return CellState(*keys, NOT_RUN)

@@ -72,6 +72,8 @@ def test_a_refusal_is_read_from_the_log(results):
     state = cell_states(results)[3]
     assert (state.state, state.reason) == ("failed", "there is no folder of data /x; name one")
     assert len(state.last_lines.splitlines()) == 15 and state.log == "logs/train/text-lags-3.log"
+    log.write_text(f"suite: stopped by signal at iteration 2 of 9; {Interrupted.promise}\n")
+    assert cell_states(results)[3].state == "stopped"
 
 
 def test_the_first_to_tell_counts_and_the_next_attempt_forgets(results):
