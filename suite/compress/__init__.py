@@ -5,7 +5,7 @@ left == accumulated, bit for bit.
 """
 
 from suite.compress.accumulation import Accumulation
-from suite.compress.compressors import Compressor, Identity, RandomTopK, Stateless, TopK
+from suite.compress.compressors import Compressor, Identity, RandomTopK, Stateless, TopK, VelocityTopK
 from suite.compress.low_rank import AlternatingLowRank, PowerSGD
 from suite.compress.payload import Gatherable, Payload, Summable
 from suite.compress.select import accumulate_take_topk, native, select_topk
@@ -27,6 +27,7 @@ __all__ = [
     "TopK",
     "TreeTopK",
     "Unbiased",
+    "VelocityTopK",
     "WireFormat",
     "accumulate_take_topk",
     "native",

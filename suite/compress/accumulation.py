@@ -30,6 +30,10 @@ class Accumulation:
         self._acc, self._residual = native(acc), None if residual is None else native(residual)
         self._largest: list[int | torch.Tensor] = []
 
+    def number_of(self, start: int) -> int:
+        """The number of the parameter tensor that entry `start` is of."""
+        return bisect_right(self._bounds, start) - 1
+
     def form(self, start: int, stop: int) -> torch.Tensor:
         """Accumulate entries start to stop; returns the view of them in `acc`."""
         for first, end, gradient in self._pieces(start, stop):
@@ -54,7 +58,7 @@ class Accumulation:
 
     def release(self, start: int, stop: int) -> None:
         """Let go of the gradients that end in start to stop: these entries have been formed."""
-        for number in range(bisect_right(self._bounds, start) - 1, len(self.gradients)):
+        for number in range(self.number_of(start), len(self.gradients)):
             if self._bounds[number + 1] > stop:
                 break
             self.gradients[number] = None
@@ -68,7 +72,7 @@ class Accumulation:
 
     def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Native | None]]:
         """The entries cut where one parameter tensor ends and the next begins: (start, stop, gradient)."""
-        number = bisect_right(self._bounds, start) - 1
+        number = self.number_of(start)
         while start < stop:
             first, end, gradient = self._bounds[number], min(self._bounds[number + 1], stop), self.gradients[number]
             yield start, end, None if gradient is None else native(gradient)[start - first : end - first]

@@ -68,6 +68,45 @@ class TopK(Stateless):
         return Gatherable(sent, indices, message.stop - message.start, self.wire), state
 
 
+class VelocityTopK(TopK):
+    """Top-k of accumulated velocities, u <- mu u + g and v <- v + u, in place of gradients (deep gradient compression).
+
+    A worker's u of every parameter tensor is its state. Where an entry of v was sent, u becomes zero too, so that old
+    gradients do not push on in a direction that has been taken; a tensor that is sent whole keeps its u, which makes it
+    plain momentum SGD. Segments have to be parameter tensors.
+
+    Args:
+        momentum: mu.
+        masking: whether u becomes zero where an entry was sent.
+    """
+
+    def __init__(self, momentum: float, masking: bool = True, wire: WireFormat | None = None):
+        super().__init__(wire)
+        self.momentum, self.masking = momentum, masking
+
+    def init(self, layout: Layout, seed: int) -> State:
+        return {"velocities": {}}
+
+    def compress(
+        self, accumulation: Accumulation, message: Message, state: State, rng: torch.Generator
+    ) -> tuple[Gatherable, State]:
+        velocities = {}
+        for segment in message.segments:
+            number, before = accumulation.number_of(segment.start), state["velocities"].get(segment.name)
+            gradient = accumulation.gradients[number]
+            if gradient is None:
+                gradient = torch.zeros_like(accumulation.acc[segment.start : segment.stop])
+            velocity = gradient.clone() if before is None else before.mul(self.momentum).add_(gradient)
+            velocities[segment.name] = accumulation.gradients[number] = velocity
+        payload, state = super().compress(accumulation, message, state, rng)
+        if self.masking:
+            sent = payload.indices.long().split([segment.k for segment in reversed(message.segments)])
+            for segment, places in zip(reversed(message.segments), sent, strict=True):
+                if segment.k < segment.size:
+                    velocities[segment.name].index_fill_(0, places - (segment.start - message.start), 0.0)
+        return payload, state | {"velocities": state["velocities"] | velocities}
+
+
 class RandomTopK(Stateless):
     """Sends k entries of each segment, drawn uniformly from its r largest, as they are (rTop-k).
 

@@ -333,8 +333,9 @@ class ExperimentConfig(Strict):
         return self
 
     @model_validator(mode="after")
-    def _method_fits_world(self) -> "ExperimentConfig":
+    def _method_fits(self) -> "ExperimentConfig":
         self.method.check_workers(self.world.workers)
+        self.method.check_momentum(self.optimizer.momentum)
         return self
 
     @model_validator(mode="after")

@@ -34,6 +34,9 @@ class MethodSettings(Strict):
     def check_workers(self, workers: int) -> None:
         """ValueError, in one sentence, where these settings make no sense for P workers."""
 
+    def check_momentum(self, momentum: float) -> None:
+        """ValueError, in one sentence, where the step that follows must not have this momentum."""
+
 
 class WireSettings(Strict):
     """How a sent entry travels; see suite/compress/wire.py."""

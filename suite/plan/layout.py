@@ -6,6 +6,8 @@ from functools import cached_property
 from itertools import accumulate
 from math import prod
 
+from suite.errors import ConfigError
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -36,6 +38,20 @@ class Layout:
     def bounds(self) -> tuple[int, ...]:
         """First element of each tensor, and d behind the last."""
         return tuple(accumulate(self.sizes, initial=0))
+
+    @property
+    def known_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of each tensor, for plans that depend on them.
+
+        Raises:
+            ConfigError: only sizes are known.
+        """
+        if self.shapes is None:
+            raise ConfigError(
+                "this method's plan follows from the tensors' shapes, and times of layers hold their sizes only; give "
+                "a configuration with a model instead"
+            )
+        return self.shapes
 
     @property
     def offsets(self) -> tuple[int, ...]:

@@ -164,13 +164,8 @@ def low_rank(layout: Layout, rank: int, share: float = 1.0) -> Plan:
     Raises:
         ConfigError: the layout knows sizes only, as layer times do.
     """
-    if layout.shapes is None:
-        raise ConfigError(
-            "low-rank factors follow from the tensors' shapes, and times of layers hold their sizes only; give a "
-            "configuration with a model instead"
-        )
     segments = []
-    for name, start, size, shape in zip(layout.names, layout.offsets, layout.sizes, layout.shapes, strict=True):
+    for name, start, size, shape in zip(layout.names, layout.offsets, layout.sizes, layout.known_shapes, strict=True):
         if len(shape) < 2:
             segments.append(Segment(name, start, size))
             continue

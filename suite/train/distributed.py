@@ -70,6 +70,10 @@ def DistributedOptimizer(  # noqa: N802 - the name Horovod's users know
         raise ConfigError("lr_placement must be outside here, because the learning rate is the optimiser's business")
     if chosen.needs_costs:
         raise ConfigError(f"{chosen.needs_costs} is planned from costs; that works in `suite train` only")
+    try:
+        chosen.check_momentum(max(group.get("momentum", 0.0) for group in optimizer.param_groups))
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
     parameters = _by_name(optimizer, named_parameters)
     base = type(optimizer)
     made = object.__new__(type(base.__name__, (_Distributed, base), {"__module__": __name__}))

@@ -7,7 +7,7 @@ import torch
 from suite.config import validate_config
 from suite.methods import settings_from
 from suite.plan import Layout, low_rank
-from training import parameters_after, trainer
+from training import gradients_of, parameters_after, trainer
 
 PLAIN = {"lr": 0.5, "momentum": 0.0, "weight_decay": 0.0, "clip_norm": None}
 SENDS_ALL = {
@@ -17,25 +17,6 @@ SENDS_ALL = {
     "gtopk": {"density": 1.0},
     "wangni": {"density": 1.0, "iterations": 50},
 }
-
-
-def gradients_of(run) -> list[dict[int, torch.Tensor]]:
-    """Fills up, an iteration at a time, with the flat gradient of every worker."""
-    seen: list[dict[int, torch.Tensor]] = []
-    taking, beginning = run.exchange._take, run.exchange.begin
-
-    def begin(workers, lr):
-        seen.append({p: torch.zeros(run.layout.size) for p in range(len(workers))})
-        beginning(workers, lr)
-
-    def take(parameter, number):
-        start, stop = run.layout.bounds[number], run.layout.bounds[number + 1]
-        if run.exchange._receiver is not None:
-            seen[-1][run.exchange._receiver][start:stop] = parameter.grad.detach().reshape(-1)
-        taking(parameter, number)
-
-    run.exchange.begin, run.exchange._take = begin, take
-    return seen
 
 
 @pytest.mark.parametrize("name", SENDS_ALL)
@@ -200,7 +181,7 @@ def test_bytes_by_the_formula(tiny, tmp_path, name: str):
 def test_low_rank_plans_need_shapes():
     from suite.errors import ConfigError
 
-    with pytest.raises(ConfigError, match="follow from the tensors' shapes"):
+    with pytest.raises(ConfigError, match="follows from the tensors' shapes"):
         low_rank(Layout(("a",), (12,)), 2)
     plan = low_rank(Layout.of([("a", (3, 4)), ("b", (5,)), ("c", (2, 3, 2))]), 2)
     assert [(s.name, s.matrix, s.sent) for s in plan.segments] == [

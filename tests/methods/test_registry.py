@@ -18,11 +18,11 @@ class OtherSettings(MethodSettings):
 
 NAMES = {
     "dense", "slgs", "lags", "wangni", "mem_sgd", "topk", "gtopk", "hier_avg", "local_adaalter", "rtopk", "local_sgda",
-    "acp_sgd", "power_sgd", "adaptive_batch",
+    "acp_sgd", "power_sgd", "adaptive_batch", "dgc",
 }  # fmt: skip
 
 
-def test_the_fourteen_methods_are_there():
+def test_the_fifteen_methods_are_there():
     assert set(METHODS) >= NAMES
     for name, method in METHODS.items():
         assert isinstance(build_method(settings_from(name)), method) and method.label and method.__doc__
