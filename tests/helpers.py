@@ -8,6 +8,8 @@ from typing import Any
 import psutil
 import pytest
 
+from suite.methods import METHODS
+
 ROOT = Path(__file__).resolve().parents[1]
 PIPELINE = ("suite", "plots", "rules", "replications", "Snakefile", "environment.yml")
 
@@ -31,6 +33,11 @@ def tiny_settings() -> dict[str, Any]:
         "world": {"workers": 4},
         "train": {"epochs": 2, "batch_size": 2, "checkpoint_every": 7},
     }
+
+
+def step_beside(method: str) -> dict[str, float]:
+    """Settings of the optimiser that a method asks for: none, or no momentum beside its own."""
+    return {"momentum": 0.0} if "momentum" in METHODS[method].Settings.model_fields else {}
 
 
 def copy_pipeline(folder: Path, *more: str) -> Path:

@@ -92,6 +92,8 @@ def _case(config: ExperimentConfig, iterations: int, method: str, overlap: bool)
     values = config.to_dict()
     known = METHODS[method].Settings.model_fields
     values["method"] = {key: value for key, value in values["method"].items() if key in known} | {"name": method}
+    if "momentum" in known:  # of its own, beside which it allows no other
+        values["optimizer"]["momentum"] = 0.0
     values["world"]["overlap"] = overlap
     values["assumption"] = {"every": 0}
     # An epoch has at least one iteration.

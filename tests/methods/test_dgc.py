@@ -64,21 +64,6 @@ def test_the_rule_by_hand(tiny, tmp_path, masking: bool, messages: str):
         assert torch.equal(worker.residual, v) and v.any()
 
 
-def test_an_iteration_that_is_skipped_leaves_velocities(tiny, tmp_path):
-    run = trainer(tiny(method=dgc(), optimizer=PLAIN, train={"max_iterations": 3}), tmp_path)
-    states, real = [], run.exchange.finish
-
-    def finish(*arguments):
-        states.append(run.workers[1].compressor)
-        outcome = real(*arguments)
-        outcome.status[2, 1] = float(len(states) == 2)
-        return outcome
-
-    run.exchange.finish = finish
-    run.run()
-    assert run.skipped == 1 and states[1] is states[2]
-
-
 def test_vectors_travel_whole_by_default():
     layout = Layout.of([("weight", (10, 10)), ("bias", (10,))])
     entries = {

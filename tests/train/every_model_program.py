@@ -12,6 +12,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from helpers import step_beside  # noqa: E402
 from suite.config import validate_config  # noqa: E402
 from suite.config.experiment import variants  # noqa: E402
 from suite.data import load_dataset  # noqa: E402
@@ -67,7 +68,7 @@ def cases(world: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                         "model": {"name": name} | SMALL.get(name, {}),
                         "data": data,
                         "method": method_settings(method),
-                        "optimizer": {"lr": 0.01},
+                        "optimizer": {"lr": 0.01} | step_beside(method),
                         "world": {"workers": 2, "deterministic": True} | world,
                         # Channels last: without it, bfloat16 takes twice as long on processors that do not multiply it.
                         "compute": {"precision": precision, "channels_last": precision == "bfloat16"},

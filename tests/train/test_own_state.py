@@ -2,12 +2,13 @@
 
 import pytest
 
+from helpers import step_beside
 from suite.methods import METHODS
 from training import summary_of, trainer
 
 LOCAL = {"hier_avg", "local_adaalter", "local_sgda", "adaptive_batch"}
 # Vectors of d floats beside the worker's residual or, under a local-update method with momentum, its parameters.
-BESIDE = {"local_adaalter": {"squares", "frozen"}, "adaptive_batch": {"gradient"}}
+BESIDE = {"dgc": {"velocities"}, "local_adaalter": {"squares", "frozen"}, "adaptive_batch": {"gradient"}}
 LOW_RANK = {"power_sgd", "acp_sgd"}
 WITHOUT_RESIDUAL = LOCAL | {"dense", "wangni"}
 
@@ -16,10 +17,12 @@ WITHOUT_RESIDUAL = LOCAL | {"dense", "wangni"}
 def test_state_is_measured_and_rounds_are_counted(tiny, tmp_path, name: str):
     sparse = {"density": 0.05} if "density" in METHODS[name].Settings.model_fields else {}
     steady = {"eta": 1e9} if name == "adaptive_batch" else {}  # a batch that grew would end the epochs sooner
-    run = trainer(tiny(method={"name": name} | sparse | steady, train={"max_iterations": 8}), tmp_path)
+    method, train = {"name": name} | sparse | steady, {"max_iterations": 8}
+    run = trainer(tiny(method=method, optimizer=step_beside(name), train=train), tmp_path)
     run.run()
     found, vector = summary_of(tmp_path), 4 * run.layout.size
-    names = {"parameters", "momentum"} | BESIDE.get(name, set()) if name in LOCAL else set()
+    names = {"parameters", "momentum"} if name in LOCAL else set()
+    names |= BESIDE.get(name, set())
     names |= set() if name in WITHOUT_RESIDUAL else {"residual"}
     own = dict(found["own_bytes"])
     factors = own.pop("factors", None)

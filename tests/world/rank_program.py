@@ -10,7 +10,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from helpers import tiny_settings  # noqa: E402
+from helpers import step_beside, tiny_settings  # noqa: E402
 from suite.config import validate_config  # noqa: E402
 from suite.data import load_dataset  # noqa: E402
 from suite.methods import METHODS  # noqa: E402
@@ -24,7 +24,8 @@ IMAGES = {"model": {"name": "resnet20"}, "data": {"name": "digits"}}
 
 def settings(world: dict) -> dict[str, dict]:
     """Every method on text, and the sparse layer-wise one on images with BatchNorm, by name."""
-    cases = {name: {"method": {"name": name}} for name in METHODS}
+    step = tiny_settings()["optimizer"]
+    cases = {name: {"method": {"name": name}, "optimizer": step | step_beside(name)} for name in METHODS}
     cases["lags on images"] = {"method": {"name": "lags", "density": 0.01}, **IMAGES}
     cases["lags, a message a layer"] = {"method": {"name": "lags", "messages": "layer"}}
     cases["lags, one message"] = {"method": {"name": "lags", "messages": "one"}}
