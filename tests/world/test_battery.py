@@ -87,7 +87,7 @@ def test_a_process_a_worker(reference, passed, tmp_path):
 
 def test_dense_without_the_promise_agrees_to_rounding_only(reference, tmp_path):
     """The all-reduce of a transport adds in its own order; sparse exchanges never do."""
-    sparse = ("slgs", "lags", "lags on images", "wangni", "topk", "gtopk", "rtopk", "mem_sgd")
+    sparse = ("slgs", "lags", "lags on images", "dgc", "wangni", "topk", "gtopk", "rtopk", "mem_sgd")
     world = {"workers": 16, "processes": 4, "transport": "torch", "deterministic": False}
     found = run_ranks(world, tmp_path, "dense", *sparse)
     for name in sparse:
