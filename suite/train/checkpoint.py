@@ -54,8 +54,15 @@ def save_checkpoint(
         _tidy(folder)
 
 
-def load_checkpoint(folder: Path, workers: int) -> tuple[Path, dict[str, Any], list[str]] | None:
+def load_checkpoint(
+    folder: Path, workers: int, device: torch.device | str = "cpu"
+) -> tuple[Path, dict[str, Any], list[str]] | None:
     """Find the newest whole checkpoint.
+
+    Args:
+        folder: the run's checkpoint folder.
+        workers: P of the run that is to continue.
+        device: where tensors go; they may come from another process's.
 
     Returns:
         (its folder, its shared part, sentences about damaged ones that were passed over), or None when there is none.
@@ -74,7 +81,7 @@ def load_checkpoint(folder: Path, workers: int) -> tuple[Path, dict[str, Any], l
                 f"{step} was made by {manifest['workers']} workers and this run has {workers}: their residuals and "
                 "data positions cannot be dealt out anew; set world.workers back, or begin in another folder with --out"
             )
-        return step, torch.load(step / "shared.pt", weights_only=True), complaints
+        return step, torch.load(step / "shared.pt", device, weights_only=True), complaints
     if complaints:
         raise SuiteError(
             f"no checkpoint in {folder} is whole ({'; '.join(complaints)}); delete that folder to start again"
@@ -85,7 +92,8 @@ def load_checkpoint(folder: Path, workers: int) -> tuple[Path, dict[str, Any], l
 def load_workers(step: Path, workers: list[Worker]) -> None:
     """Give the local workers their saved state."""
     for worker in workers:
-        worker.load_state_dict(torch.load(step / f"worker-{worker.index:04d}.pt", weights_only=True))
+        path, device = step / f"worker-{worker.index:04d}.pt", worker.accumulated.device
+        worker.load_state_dict(torch.load(path, device, weights_only=True))
 
 
 def _steps(folder: Path) -> list[Path]:

@@ -262,10 +262,12 @@ class Trainer:
 
     def _adopt_statistics(self) -> None:
         """Put worker 0's or the workers' average BatchNorm statistics into the model."""
-        everyone = self.world.gather_workers([worker.buffers for worker in self.workers])
+        # Whole vectors on the CPU: a pickled view takes all it is a view of along, and a pickled tensor its device.
+        own = [[vector.cpu() for vector in worker.statistics] for worker in self.workers]
+        everyone = self.world.gather_workers(own)
         chosen = everyone[:1] if self.config.train.batchnorm == "worker0" else everyone
-        for name, shared in self.flat.buffers.items():
-            shared.copy_(torch.stack([buffers[name].double() for buffers in chosen]).mean(dim=0))
+        for shared, *vectors in zip(self.flat.statistics, *chosen, strict=True):
+            shared.copy_(torch.stack([vector.double() for vector in vectors]).mean(dim=0))
 
     # -- what outlives the process ------------------------------------------------------------------------------------
 
@@ -284,7 +286,7 @@ class Trainer:
         return hashlib.sha256(self.flat.vector.cpu().numpy().tobytes()).hexdigest()
 
     def _resume(self) -> None:
-        found = load_checkpoint(self.folder.checkpoint, self.world.size)
+        found = load_checkpoint(self.folder.checkpoint, self.world.size, self.world.device)
         if found is None:
             if self.world.rank == 0:
                 self.recorder.rewind(0)

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from suite.errors import SuiteError
+
 
 class FlatParameters:
     """A model whose parameters are views of one vector, so that optimiser and exchange see one tensor.
@@ -91,7 +93,7 @@ class Memory:
         if self.residual is not None:
             self.residual.copy_(state["residual"])
         self.compressor = state["compressor"]
-        self.rng.set_state(state["rng"])
+        self.rng.set_state(state["rng"].cpu())
 
 
 class Worker(Memory):
@@ -99,6 +101,7 @@ class Worker(Memory):
 
     Attributes:
         buffers: BatchNorm statistics by dotted name, as they were after its last batch.
+        statistics: a vector a dtype with all of them, of which they are views.
         local: what a local-update method steps this worker with, by name; "parameters", float32 [d], are its own. Empty
             where all workers share one vector of parameters.
         hidden: recurrent state, None where the model has none or an epoch begins.
@@ -108,7 +111,7 @@ class Worker(Memory):
     def __init__(self, index: int, seed: int, flat: FlatParameters, with_residual: bool):
         super().__init__(index, seed, flat.vector, with_residual)
         self.flat = flat
-        self.buffers, self._statistics = packed(flat.buffers)
+        self.buffers, self.statistics = packed(flat.buffers)
         self.local: dict[str, Any] = {}
         self.hidden: tuple[torch.Tensor, ...] | None = None
         self._on_gpu = flat.vector.device.type == "cuda"
@@ -125,12 +128,12 @@ class Worker(Memory):
         """
         if self.local:
             self.flat.vector.copy_(self.local["parameters"] if at is None else at)
-        for shared, own in zip(self.flat.statistics, self._statistics, strict=True):
+        for shared, own in zip(self.flat.statistics, self.statistics, strict=True):
             shared.copy_(own)
         if not continues:
             for parameter in self.flat.parameters:
                 parameter.grad = None
-            self._before = (self.hidden, [vector.clone() for vector in self._statistics])
+            self._before = (self.hidden, [vector.clone() for vector in self.statistics])
         generators = torch.cuda if self._on_gpu else torch
         outside = generators.get_rng_state()
         generators.set_rng_state(self.dropout_rng)
@@ -139,7 +142,7 @@ class Worker(Memory):
         finally:
             self.dropout_rng = generators.get_rng_state()
             generators.set_rng_state(outside)
-            for shared, own in zip(self.flat.statistics, self._statistics, strict=True):
+            for shared, own in zip(self.flat.statistics, self.statistics, strict=True):
                 own.copy_(shared)
 
     def own_bytes(self) -> dict[str, int]:
@@ -154,7 +157,7 @@ class Worker(Memory):
     def forget_batch(self) -> None:
         """Undo what the last `computing` did to statistics and hidden state: its gradient is not used."""
         self.hidden, before = self._before
-        for vector, saved in zip(self._statistics, before, strict=True):
+        for vector, saved in zip(self.statistics, before, strict=True):
             vector.copy_(saved)
 
     def state_dict(self) -> dict[str, Any]:
@@ -169,10 +172,16 @@ class Worker(Memory):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`'s values."""
         super().load_state_dict(state)
+        dropout_rng = state["dropout_rng"].cpu()  # generators of GPUs keep theirs there, too
+        if dropout_rng.numel() != self.dropout_rng.numel():
+            raise SuiteError(
+                "the checkpoint is of another kind of device, whose random numbers for dropout cannot be continued "
+                "here; continue on that kind, or begin in another folder with --out"
+            )
         for name, buffer in self.buffers.items():
             buffer.copy_(state["buffers"][name])
         self.hidden = None if state["hidden"] is None else tuple(state["hidden"])
-        self.dropout_rng = state["dropout_rng"]
+        self.dropout_rng = dropout_rng
         for name, value in state.get("local", {}).items():  # checkpoints of earlier versions have none
             if isinstance(value, torch.Tensor):
                 self.local[name].copy_(value)  # where it is: others hold on to it

@@ -120,6 +120,30 @@ def test_no_whole_checkpoint_is_said(tiny, tmp_path):
         load_checkpoint(tmp_path / "checkpoint", workers=4)
 
 
+def test_tensors_go_where_the_process_computes(tiny, tmp_path):
+    two_checkpoints(tiny, tmp_path)
+    _, shared, _ = load_checkpoint(tmp_path / "checkpoint", 4, "meta")
+    assert shared["parameters"].device.type == shared["optimizer"]["momentum"].device.type == "meta"
+
+
+def test_another_kind_of_device_is_refused(tiny, tmp_path):
+    worker = trainer(tiny(), tmp_path).workers[0]
+    state = worker.state_dict() | {"dropout_rng": torch.zeros(16, dtype=torch.uint8)}  # as a GPU has it
+    with pytest.raises(SuiteError, match="of another kind of device"):
+        worker.load_state_dict(state)
+
+
+def test_an_epoch_that_was_tested_twice_counts_once(tiny, tmp_path):
+    """A run that ended inside of an epoch and was lengthened."""
+    whole, resumed = straight_and_broken(tiny, tmp_path)
+    assert whole.per_epoch > 10 and resumed.resumed_at == [10]
+    straight, broken = (
+        pd.read_csv(tmp_path / name / "epochs.csv").drop(columns=_CLOCKS, errors="ignore")
+        for name in ("straight", "broken")
+    )
+    pd.testing.assert_frame_equal(broken, straight)
+
+
 def test_other_workers_are_refused(tiny, tmp_path):
     two_checkpoints(tiny, tmp_path)
     with pytest.raises(SuiteError, match="made by 4 workers and this run has 8"):
