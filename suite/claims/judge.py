@@ -57,7 +57,7 @@ def judge(claim: Claim, profile: str, tables: Tables) -> dict[str, Any]:
     checks = [check for check in out["checks"] if check["decides"]]
     failed = [check for check in checks if check["held"] is False]
     undecided = [check for check in checks if check["held"] is None]
-    unmeasured = any(check["value"] is None for check in checks)
+    unmeasured = not all(check["measured"] for check in checks)
     if failed and (not unmeasured or any(check["evidence"] != "predicted" for check in failed)):
         verdict, deciding = "not reproduced", failed
     elif undecided:
@@ -80,6 +80,7 @@ def _judge_check(check: Check, tables: Tables) -> dict[str, Any]:
         "name": check.title, "expected": check.expected, "required": check.required, "unit": check.unit,
         "decides": not check.beside, "evidence": check.evidence, "model": found.model, "runs": found.runs,
         "count": len(values), "each": found.each,
+        "measured": not found.missing and len(values) >= (1 if check.evidence == "predicted" else MIN_VALUES),
         "value": float(values.mean()) if len(values) else None,
         "spread": float(values.std(ddof=1)) if len(values) > 1 else None, "interval": None, "bootstrap_interval": None,
         "p_within": None, "p_beyond": None, "equivalence": None, "needed": None, "held": None,

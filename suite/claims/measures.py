@@ -193,8 +193,9 @@ def _not_predicted(check: RunCheck) -> str:
 
 def _iteration_ratio(check: RunCheck, tables: Tables) -> Values:
     ratio = _iteration_time(check, check.method, tables) / _iteration_time(check, check.against, tables)
-    values = pd.Series([] if math.isnan(ratio) else [ratio], dtype=float)
-    return Values(values * check.scale, "prediction", [], missing=_not_predicted(check))
+    if math.isnan(ratio):
+        return Values(pd.Series(dtype=float), "prediction", [], missing=_not_predicted(check))
+    return Values(pd.Series([ratio * check.scale]), "prediction", [])
 
 
 def _time_to_goal(check: RunCheck, tables: Tables) -> tuple[pd.Series, str]:

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from suite.claims.judge import judge
+from suite.claims.judge import MIN_VALUES, judge
 from suite.claims.measures import Tables
-from suite.claims.model import Claim, RunCheck, read_claims
+from suite.claims.model import Claim, RunCheck, all_claims, read_claims
+from suite.config.profiles import profile_cells
 from suite.errors import ConfigError
 
 
@@ -94,6 +95,40 @@ def test_nothing_is_judged_before_all_seeds_are_there():
     assert verdict(replace(tables([], []), planned=planned(3)))["reason"] == "gap: 0 of 3 seeds finished"
     one = replace(tables([0.98], [0.98]), planned=planned(3, lags=1))
     assert verdict(one)["reason"] == "gap: 1 seed, at least 3 are needed"
+
+
+def test_a_prediction_decides_nothing_before_all_seeds_are_there():
+    settings = {"measure": "iteration_ratio", "network": "10gbe", "low": None, "high": 1.0, "expected": "faster"}
+    slower = claim(name="time", **settings).checks[0]
+    both = claim().model_copy(update={"checks": (claim().checks[0], slower)})
+    times = pd.DataFrame(
+        [("e", "lags", "10gbe", 0.2, 0.1), ("e", "dense", "10gbe", 0.1, 0.1)],
+        columns=["experiment", "method", "network", "iteration_s", "compute_s"],
+    )
+    good, equal = [0.981, 0.982, 0.983], [0.980, 0.981, 0.982]
+    for seeds, planned_, expected in ((3, 3, "not reproduced"), (1, 3, "not judged"), (1, 1, "not judged")):
+        found = replace(tables(good[:seeds], equal[:seeds]), run_times=times, planned=planned(planned_))
+        out = judge(both, "laptop", found)
+        assert out["checks"][1]["held"] is False and out["verdict"] == expected, (seeds, planned_)
+
+
+def test_checks_that_decide_have_enough_seeds_by_design():
+    """But for RQ3 on cifar-cpu, whose scope says that its accuracies are seen and not judged."""
+    few = {}
+    for claims in all_claims().values():
+        for claim_ in claims:
+            for profile in claim_.judged_by:
+                cells = profile_cells(profile)
+                for check in claim_.checks_for(profile):
+                    if isinstance(check, RunCheck) and check.evidence == "runs" and not check.beside:
+                        if check.measure == "rate":  # whose methods are of several lengths
+                            continue
+                        seeds = [
+                            cell for cell in cells if (cell.experiment, cell.method) == (check.experiment, check.method)
+                        ]
+                        if len(seeds) < MIN_VALUES:
+                            few.setdefault((claim_.id, profile), []).append(check.name)
+    assert set(few) == {("RQ3", "cifar-cpu")}, few
 
 
 def test_equal_reasons_are_said_once():
