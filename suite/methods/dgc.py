@@ -5,8 +5,10 @@ travel, as in LAGS-SGD, and there v and u begin anew. Momentum after aggregation
 knows an entry's gradient only once it is sent, and then pushes on for 1 / (1 - mu) iterations whatever has come since.
 
 Each worker sends 8k bytes, gathered by all: 8k (P-1) on the wire. Of the authors' method two parts are settings of the
-frame, the warm-up of densities and of the rate; Nesterov's form, their sampled threshold and clipping by worker are not
-here.
+frame, the warm-up of densities and of the rate. Nesterov's form, their sampled threshold and clipping by worker are not
+here. Vectors that travel whole are gathered with the rest, indices and all, where their code all-reduces them; and
+weight decay is added after averaging and without momentum, where their code has a momentum for it: divide
+`optimizer.weight_decay` by 1 - mu to decay as much in the long run.
 """
 
 from typing import Literal
