@@ -16,7 +16,7 @@ class Compressor(Protocol):
 
     `compress` forms the message's share of `accumulation.acc` and leaves there what was not sent, which becomes the
     residual of error feedback. `state` holds everything else the compressor remembers between iterations, as tensors
-    and plain values.
+    and plain values; a class attribute `common` that is true says that all workers remember the same.
     """
 
     def init(self, layout: Layout, seed: int) -> State:

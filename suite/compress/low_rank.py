@@ -9,6 +9,7 @@ gradient's dtype.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +42,8 @@ class LowRank:
     Args:
         rank: r; less for a matrix with fewer rows or columns.
     """
+
+    common: ClassVar[bool] = True  # all workers begin with the same factors and keep their averages
 
     def __init__(self, rank: int):
         self.rank = rank

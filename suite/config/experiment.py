@@ -204,7 +204,9 @@ class WorldConfig(Strict):
     threads: PositiveInt = Field(1, description="CPU threads a process; part of what makes results repeat bit for bit")
     deterministic: bool = Field(False, description="dense all-reduce sums in worker order: same bits in any placement")
     overlap: bool = Field(
-        True, description="send messages while back-propagation goes on; the same bits with and without"
+        True,
+        description="send messages while back-propagation goes on; the same bits with and without, where messages are "
+        "gathered or `deterministic` is set",
     )
 
     @model_validator(mode="after")
@@ -281,7 +283,11 @@ def _is_named(model: type[Strict], values: Any) -> bool:
 
 
 class ExperimentConfig(Strict):
-    """One training run, complete: equal configurations give equal bits."""
+    """One training run, complete: equal configurations give equal bits.
+
+    On several processes all-reduces keep that promise under `world.deterministic` only: how messages are merged is
+    measured, and where one ends decides how a ring rounds.
+    """
 
     mode: Literal["sound", "as-published"] = Field(
         "sound", description="as-published: the quirks of the authors' code, each a setting of its own, become defaults"

@@ -109,12 +109,14 @@ class Method(ABC):
         interface_version: of this class, checked at registration.
         label: how figures and tables call it.
         measures_xi: whether what its analysis assumes is measured where `assumption.every` asks; see suite.measure.xi.
+        remembered: vectors of d entries that a worker's compressor keeps beside the residual.
     """
 
     Settings: ClassVar[type[MethodSettings]]
     interface_version: ClassVar[int] = 1
     label: ClassVar[str]
     measures_xi: ClassVar[bool] = False
+    remembered: ClassVar[int] = 0
 
     def __init__(self, settings: MethodSettings, costs: Costs | None = None):
         self.settings, self.costs = settings, costs

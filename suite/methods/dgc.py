@@ -44,6 +44,7 @@ class DGC(Method):
 
     Settings = DGCSettings
     label = "DGC"
+    remembered = 1
 
     def plan(self, layout: Layout, epoch: int) -> Plan:
         whole = set()

@@ -76,11 +76,12 @@ def disk(config: ExperimentConfig, n: int) -> float:
     """Bytes of one run's folder after `n` iterations: checkpoints and tables."""
     layout = described_layout(config)
     method = build_method(config.method, config.costs)
-    # Parameters and momentum once, a residual a worker, or what a worker steps with.
-    vectors = 2 + config.world.workers * (_own_vectors(config, method, layout) + bool(method.error_feedback))
+    # Parameters and momentum once, a residual a worker and what else it remembers, or what it steps with.
+    own = bool(method.error_feedback) + method.remembered + _own_vectors(config, method, layout)
+    vectors = 1 + bool(config.optimizer.momentum) + config.world.workers * own
     checkpoints = _CHECKPOINTS * vectors * layout.size * _FLOAT
-    every, segments = config.assumption.every, len(method.plan(layout, epoch=config.train.epochs).segments)
-    measured = (n // every) * segments if every and method.density_at(config.train.epochs) is not None else 0
+    every, plan = config.assumption.every, method.plan(layout, epoch=config.train.epochs)
+    measured = (n // every) * len(plan.segments) if every and plan.is_sparse else 0
     return checkpoints + n * _ITERATION_ROW + measured * _ASSUMPTION_ROW
 
 

@@ -222,19 +222,29 @@ class _Distributed:
     def state_dict(self) -> dict[str, Any]:
         """The wrapped class's state, and this process's residual: every process has to save its own."""
         own = {"world_size": self._world.size, "names": list(self._exchange.layout.names)}
+        own["method"] = self._exchange.method.settings.model_dump(mode="json")
         return super().state_dict() | {_KEY: self._memory.state_dict() | own}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from a state; a residual of another process, or none at all, makes this one begin at zero."""
+        """Continue from a state. Every process has to load one.
+
+        A residual of another process or method, or none at all, makes this one begin at zero; so does what the
+        compressor remembers, unless all processes remember the same of it, as low-rank factors.
+        """
         state = dict(state_dict)
         own = state.pop(_KEY, None)
         if own is not None and own["names"] != list(self._exchange.layout.names):
             raise SuiteError("this state belongs to other parameters; wrap the optimiser of the model that saved it")
         super().load_state_dict(state)
-        if own is None:
+        name = self._exchange.method.settings.name
+        if own is not None and own["method"]["name"] != name:
+            self._reset(f"is of method {own['method']['name']}")
+        elif own is None or (own["residual"] is None) != (self._memory.residual is None):
             self._reset("holds no residual")
         elif (own["index"], own["world_size"]) != (self._memory.index, self._world.size):
             self._reset(f"is of process {own['index']} of {own['world_size']}")
+            if getattr(self._exchange.compressor, "common", False):
+                self._memory.compressor = own["compressor"]
         else:
             self._memory.load_state_dict(own)
         self._exchange.begin([self._memory], lr=1.0)

@@ -70,6 +70,7 @@ class GradientExchange:
         # Whether messages are for the exchange to merge, by costs that it measures in the first iterations.
         self._merges = method.merges_by_costs and method.costs is None
         self._meter = CostMeter(layout) if self._merges and self._can_hide else None
+        self._on_gpu = like.device.type == "cuda"
         self.start_epoch(0)
 
     @property
@@ -130,7 +131,7 @@ class GradientExchange:
     @contextmanager
     def receiving(self, position: int) -> Iterator[None]:
         """The back-propagation of the local worker at `position`; it is over when its last gradient exists."""
-        began = self._last_gradient = time.monotonic()
+        began = self._last_gradient = self._now()
         self._receiver = position
         if self._meter is not None and position == len(self._workers) - 1:
             self._meter.backward_begins(began)
@@ -144,14 +145,14 @@ class GradientExchange:
 
     def gradient_ready(self, position: int, number: int, gradient: torch.Tensor) -> None:
         """A local worker's gradient of parameter `number` exists; messages that waited for it alone go out."""
-        appeared = self._last_gradient = time.monotonic()
+        appeared = self._last_gradient = self._now()
         self._accumulations[position].gradients[number] = gradient.detach().reshape(-1).contiguous()
         for message in self._carriers[number]:
             self._missing[position][message] -= 1
         if self.overlap:
             self._send_ready(position)
         if self._meter is not None and position == len(self._workers) - 1:
-            self._meter.gradient(number, appeared, time.monotonic())
+            self._meter.gradient(number, appeared, self._now())
 
     def finish(self, losses: list[float], stop: bool, observe: bool) -> Outcome:
         """Send what has not been sent, wait for everything and average.
@@ -202,6 +203,13 @@ class GradientExchange:
             worker.keep_unsent()
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _now(self) -> float:
+        """The time, where an iteration is measured or traced after all that a GPU was told to do: its calls return
+        before it has done it."""
+        if self._on_gpu and (self._meter is not None or self.clock.tracing):
+            torch.cuda.synchronize()
+        return time.monotonic()
 
     def _adopt(self, costs: Costs | None) -> None:
         """Merge messages by measured costs from the next iteration on."""

@@ -35,8 +35,8 @@ class Ranks(Protocol):
         """Those that have not ended with 0, the first cause first where that is known."""
         ...
 
-    def ask_to_stop(self) -> None:
-        """Send SIGTERM to each rank and return at once."""
+    def ask_to_stop(self) -> bool:
+        """Send SIGTERM to each rank and return at once; whether they can have got it yet."""
         ...
 
     def end(self, patience: float) -> None:
@@ -101,9 +101,10 @@ class LocalRanks:
         # The others fail within moments because their partner is gone; a rank a signal killed is the cause.
         return sorted(bad, key=lambda failure: (failure.code > 0, failure.rank))
 
-    def ask_to_stop(self) -> None:
+    def ask_to_stop(self) -> bool:
         for rank in self._ranks:
             rank.signal(signal.SIGTERM)
+        return True
 
     def end(self, patience: float) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -146,8 +147,7 @@ def _watch(ranks: Ranks, caught: list[int], logs: Path) -> None:
     forwarded = False
     while ranks.running():
         if caught and not forwarded:
-            forwarded = True
-            ranks.ask_to_stop()
+            forwarded = ranks.ask_to_stop()
         if caught.count(signal.SIGINT) > 1:
             raise Interrupted(
                 f"stopped at once by a second Ctrl-C; the last checkpoint is intact, and {Interrupted.promise}",
@@ -159,16 +159,17 @@ def _watch(ranks: Ranks, caught: list[int], logs: Path) -> None:
     if stopped := ranks.failures():
         said = [line for log in (stopped[0].log, logs / "rank-0.log") for line in _tail(log).splitlines()]
         # Others write into these logs too: Slurm, Python's warnings.
-        words = next((line for line in reversed(said) if Interrupted.promise in line), "stopped by a signal")
+        silent = f"stopped by signal before it trained; {Interrupted.promise}"
+        words = next((line for line in reversed(said) if Interrupted.promise in line), silent)
         raise Interrupted(words.removeprefix("suite: "), caught[0] if caught else signal.SIGTERM)
 
 
 def _stopped_as_asked(failure: Failure, caught: list[int]) -> bool:
-    """Whether a signal ended it with its checkpoint written.
+    """Whether a signal ended it with its checkpoint written, or so early that it had not begun to listen.
 
     mpirun reports 1 whatever its ranks report, and srun ends a rank that is on its way out when another one is gone.
     """
-    if failure.code == 128 + signal.SIGTERM:
+    if failure.code == 128 + signal.SIGTERM or (caught and failure.code == -signal.SIGTERM):
         return True
     return (bool(caught) or failure.code == -signal.SIGTERM) and Interrupted.promise in _tail(failure.log)
 

@@ -264,10 +264,16 @@ class SlurmRanks:
             return [Failure(None, f"srun ended with exit code {code}", code, self.logs / "srun.log")]
         return []
 
-    def ask_to_stop(self) -> None:
-        """Send SIGTERM to every rank: srun would end them at once if it got the signal itself."""
-        if step := self._step():
-            subprocess.run(["scancel", "--signal=TERM", step], check=False, capture_output=True)
+    def ask_to_stop(self) -> bool:
+        """Send SIGTERM to every rank: srun would end them at once if it got the signal itself.
+
+        Slurm may not know the step yet; and one that does not begin is not begun again.
+        """
+        self._tries_left = 0
+        step = self._step()
+        if step is None:
+            return False
+        return not subprocess.run(["scancel", "--signal=TERM", step], check=False, capture_output=True).returncode
 
     def _step(self) -> str | None:
         listing = subprocess.run(

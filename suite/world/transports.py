@@ -184,7 +184,11 @@ class TorchTransport:
         return self._pending(work, out)
 
     def all_gather_uneven(self, tensor: torch.Tensor, name: str) -> Pending:
-        """torch.distributed gathers equal lengths only: the vectors start, padded, once the longest is known."""
+        """torch.distributed gathers equal lengths only: the vectors start, padded, once the longest is known.
+
+        They start when they are waited for, because all processes have to start collectives in the same order; so
+        `arrived` tells of the lengths alone, and a traced iteration has the vectors' way in its waiting.
+        """
         lengths = self.all_gather(torch.tensor([tensor.numel()], device=tensor.device), f"{name}.lengths")
 
         def wait() -> list[torch.Tensor]:

@@ -37,6 +37,20 @@ def test_workers_of_local_methods_have_vectors_of_their_own(tiny):
         assert disk(tiny(method={"name": name}), 0) == pytest.approx(plain * (2 + own) / 2)
 
 
+def test_what_a_worker_remembers_is_counted(tiny):
+    """Without momentum there is a vector of parameters, and a worker's residual; deep gradient compression has two."""
+    step = {"momentum": 0.0}
+    lags, dgc = (disk(tiny(method={"name": name}, optimizer=step), 0) for name in ("lags", "dgc"))
+    assert dgc == pytest.approx(lags * (1 + 4 * 2) / (1 + 4))
+
+
+def test_rows_of_delta_are_counted_for_adaptive_ratios_too():
+    fixed, adaptive = (
+        validate_config(find_cell(f"cifar-cpu/ratio/{name}/0").config) for name in ("fixed-100", "adaptive-100")
+    )
+    assert disk(adaptive, 1000) == disk(fixed, 1000)
+
+
 def test_the_size_on_disk_is_about_right(tiny, tmp_path):
     config = tiny(model={"name": "lstm", "hidden": 200}, train={"max_iterations": 12, "checkpoint_every": 4})
     parameters_after(config, tmp_path)

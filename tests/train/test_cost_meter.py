@@ -7,8 +7,10 @@ from suite.config.experiment import WorldConfig
 from suite.plan import Layout
 from suite.train import costs
 from suite.train.costs import ITERATIONS, CostMeter
+from suite.train.trace import TRACED_ITERATION
 from suite.world import World
 from suite.world.transports import VirtualTransport
+from training import trainer
 
 
 def test_times_between_gradients_become_layers(monkeypatch):
@@ -58,3 +60,12 @@ def test_processes_agree_on_when_to_measure_even_if_one_saw_nothing():
         meter.iteration_begins()
         assert meter.iteration_ends() == (number % ITERATIONS == 0)
     assert meter.costs(World(WorldConfig(workers=2), VirtualTransport(), torch.device("cpu"))) is None
+
+
+def test_a_gpu_is_waited_for_in_the_iteration_that_is_traced(tiny, tmp_path, monkeypatch):
+    """Its calls return before it has done anything; other iterations are not held up."""
+    run = trainer(tiny(train={"max_iterations": TRACED_ITERATION + 1}), tmp_path)
+    run.exchange._on_gpu, waited = True, []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(run.iteration))
+    run.run()
+    assert set(waited) == {TRACED_ITERATION} and len(waited) >= len(run.flat.parameters) * len(run.workers)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import suite
-from helpers import ROOT, require
+from helpers import ROOT, require, step_beside
 from suite.config import load_config
 from suite.config.experiment import WorldConfig
 from suite.errors import ConfigError, SuiteError
@@ -40,7 +40,8 @@ def batches(count: int) -> list[torch.Tensor]:
 
 
 def wrapped(net: nn.Module, base: torch.optim.Optimizer | None = None, **settings) -> torch.optim.Optimizer:
-    base = base or torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    step = {"lr": 0.1, "momentum": 0.9} | step_beside(settings.get("method", "lags"))
+    base = base or torch.optim.SGD(net.parameters(), **step)
     return suite.DistributedOptimizer(base, named_parameters=net.named_parameters(), world=alone(), **settings)
 
 
@@ -144,6 +145,7 @@ def test_groups_frozen_and_unused_parameters():
     [
         {"method": "lags", "density": 0.1}, {"method": "gtopk", "density": 0.1}, {"method": "rtopk", "density": 0.1},
         {"method": "wangni", "density": 0.1}, {"method": "power_sgd", "rank": 2}, {"method": "acp_sgd", "rank": 2},
+        {"method": "dgc", "density": 0.1},
     ],
     ids=lambda settings: settings["method"],
 )  # fmt: skip
@@ -176,6 +178,39 @@ def test_a_state_without_this_processes_residual_says_so():
     other = wrapped(nn.Linear(2, 2), method="lags")
     with pytest.raises((SuiteError, ValueError)):
         other.load_state_dict(optimizer.state_dict())
+
+
+def test_a_state_of_another_method_says_so():
+    states = {}
+    for name in ("dense", "lags", "power_sgd"):
+        net = model()
+        optimizer = wrapped(net, method=name)
+        train(net, optimizer, batches(2))
+        states[name] = optimizer.state_dict()
+    for name, other in (("lags", "dense"), ("dgc", "lags"), ("power_sgd", "lags"), ("lags", "power_sgd")):
+        net = model()
+        optimizer = wrapped(net, method=name)
+        with pytest.warns(UserWarning, match=f"is of method {other}: the residual begins at zero"):
+            optimizer.load_state_dict(states[other])
+        train(net, optimizer, batches(2))
+    without = wrapped(model(), method="lags", error_feedback=False)
+    with pytest.warns(UserWarning, match="holds no residual"):
+        wrapped(model(), method="lags").load_state_dict(without.state_dict())
+
+
+@pytest.mark.parametrize("name", ["power_sgd", "acp_sgd"])
+def test_factors_are_those_of_any_process(name: str):
+    """All processes average the same factors, so that process 0's state, loaded everywhere, keeps them in step."""
+    net = model()
+    optimizer = wrapped(net, method=name)
+    train(net, optimizer, batches(3))
+    state = optimizer.state_dict()
+    state["suite"]["index"], state["suite"]["world_size"] = 1, 4
+    other = wrapped(model(), method=name)
+    with pytest.warns(UserWarning, match="process 1 of 4"):
+        other.load_state_dict(state)
+    found, kept = other.state_dict()["suite"]["compressor"], state["suite"]["compressor"]
+    assert kept["factors"] and found["factors"] == kept["factors"]
 
 
 def test_clipping_goes_between_synchronize_and_step():

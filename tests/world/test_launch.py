@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from helpers import ranks_of, require
 from suite.config.experiment import WorldConfig
-from suite.errors import SuiteError
+from suite.errors import Interrupted, SuiteError
 from suite.world.check import horovod_build
 from suite.world.launch import launch
 from suite.world.ranks import rank_environments
@@ -51,6 +52,16 @@ def test_a_signal_reaches_all_ranks_and_the_run_continues_elsewhere(config_file,
     assert process.returncode == 128 + signal.SIGTERM and "the same command continues from it" in output
     again = suite_command("train", config, "--out", out)
     assert again.returncode == 0 and "continuing" in again.stdout
+
+
+def test_ranks_that_do_not_listen_yet_are_stopped_not_failed(tmp_path):
+    """A signal that comes while ranks still import what they need."""
+    config = WorldConfig(workers=2, processes=2, transport="torch")
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    with pytest.raises(Interrupted, match="stopped by signal before it trained") as stopped:
+        launch(config, [sys.executable, "-c", "import time; time.sleep(60)"], tmp_path)
+    assert stopped.value.exit_code == 128 + signal.SIGTERM
 
 
 @pytest.mark.slow
