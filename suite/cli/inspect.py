@@ -16,6 +16,7 @@ class Kind(StrEnum):
     models = "models"
     datasets = "datasets"
     claims = "claims"
+    profiles = "profiles"
     cells = "cells"
 
 
@@ -29,7 +30,10 @@ def list_(
     what: Annotated[Kind, typer.Argument(help="What to list.")],
     profile: Annotated[str, typer.Option(help="Profile whose cells to list.")] = "laptop",
 ) -> None:
-    """List methods, models, datasets, claims, or the cells (training runs) of a profile."""
+    """List methods, models, datasets, claims, profiles, or the cells (training runs) of a profile.
+
+    Example: `suite list cells --profile smoke`
+    """
     for name, text in _listing(what, profile):
         print(f"{name:<28} {text}")
 
@@ -43,6 +47,16 @@ def _listing(what: Kind, profile: str) -> list[tuple[str, str]]:
         from suite.claims import all_claims
 
         return [(f"{name} {claim.id}", claim.text) for name, claims in all_claims().items() for claim in claims]
+    if what is Kind.profiles:
+        from suite.config.profiles import read_experiments, replication_folders
+        from suite.words import plural
+
+        specs = {folder.name: read_experiments(folder / "experiments.yaml") for folder in replication_folders()}
+        return [
+            (name, f"{folder}: {plural(len(experiments), 'experiment')}, {', '.join(experiments)}")
+            for folder, spec in specs.items()
+            for name, experiments in spec.profiles.items()
+        ]
     if what is Kind.cells:
         from suite.config.profiles import profile_cells
 

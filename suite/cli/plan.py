@@ -86,7 +86,7 @@ def _estimate(profile: str, as_json: bool) -> None:
         print(json.dumps({"profile": profile, "network": _NETWORK, "rows": rows}, indent=2))
         return
     table = Table("experiment", "method", "seeds", "ranks", "iterations", "hours a run", "rank hours", "disk",
-                  title=f"Profile {profile}, estimated")  # fmt: skip
+                  title=f"Profile {profile}, hours on the authors' cards")  # fmt: skip
     for row in rows:
         counts = [str(row["seeds"]), str(row["ranks"]), f"{row['iterations']:,}"]
         times = [number(row["hours"], 2), number(row["rank_hours"], 2)]
@@ -94,7 +94,7 @@ def _estimate(profile: str, as_json: bool) -> None:
     Console(width=120).print(table)
     hours = sum(row["rank_hours"] or 0 for row in rows)
     print(f"in all {number(hours, 2)} rank hours and {amount_of_bytes(sum(row['bytes'] for row in rows))}; ", end="")
-    print("times are predicted for the authors' cards on 10 Gb/s Ethernet, without loading and evaluation")
+    print("hours are predicted for the authors' cards on 10 Gb/s Ethernet, without loading and evaluation")
 
 
 def _bytes_on_the_wire(experiment, method, plan) -> tuple[float, str]:

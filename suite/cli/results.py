@@ -5,8 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-ProfileArgument = Annotated[str, typer.Argument(help="Profile whose results to read.")]
-ResultsOption = Annotated[Path, typer.Option("--results", help="Folder that holds a folder a profile.")]
+
+def _known(profile: str) -> str:
+    from suite.config.profiles import profile_cells
+
+    profile_cells(profile)  # refuses one that is not there
+    return profile
+
+
+ProfileArgument = Annotated[
+    str, typer.Argument(help="Profile whose results to read: `suite list profiles`.", callback=_known)
+]
+ResultsOption = Annotated[Path, typer.Option("--results", help="Folder with one folder per profile.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -18,13 +28,17 @@ def register(app: typer.Typer) -> None:
 def states(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
     """Show what became of every cell of PROFILE, and why those ended that did; writes tables/states.csv."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from suite.record.states import DONE, cell_states, write_states
 
     write_states(results / profile)
     found = cell_states(results / profile)
-    table = Table("cell", "state", "iteration", "reason", title=f"Cells of {profile} that are not done")
+    longest = max((len(one.run) for one in found), default=0)
+    cell = Column("cell", min_width=longest - len(profile) - 1)  # which can be copied, however narrow the terminal
+    table = Table(
+        cell, "state", "iteration", Column("reason", overflow="fold"), title=f"Cells of {profile} that are not done"
+    )
     for one in found:
         if one.state != DONE:
             iteration = "" if one.iteration is None else str(one.iteration)
@@ -72,6 +86,7 @@ def track(
     """Import the finished runs into MLflow (results/PROFILE/mlflow.db); importing twice changes nothing."""
     from suite.record.track import track as import_runs
 
+    _need_runs(results / profile)
     counts = import_runs(results / profile, server)
     print(", ".join(f"{n} {what}" for what, n in counts.items()))
 
@@ -84,6 +99,7 @@ def claims(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
     from suite.claims import judge_claims
     from suite.words import plural
 
+    _need_runs(results / profile)
     judged = judge_claims(results / profile)
     table = Table("claim", "verdict", "value", "of", "why", title=f"Claims, judged by profile {profile}")
     for claim in judged["claims"]:
@@ -94,6 +110,14 @@ def claims(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
     Console().print(table, judged["rule"])
 
 
+def _need_runs(folder: Path) -> None:
+    """Refuse a profile of which nothing was ever started."""
+    from suite.errors import ConfigError
+
+    if not (folder / "runs").is_dir():
+        raise ConfigError(f"there are no runs in {folder}; train them with `make replicate PROFILE={folder.name}`")
+
+
 def _spread(check: dict[str, Any]) -> str:
     return "" if check["spread"] is None else f" ± {check['spread']:.2g}"
 
@@ -102,6 +126,7 @@ def report(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
     """Write results/PROFILE/report.html from tables, figures and claims."""
     from suite.report import build_report
 
+    _need_runs(results / profile)
     print(build_report(results / profile))
 
 
@@ -109,19 +134,21 @@ def keep(profile: ProfileArgument = "laptop", results: ResultsOption = Path("res
     """Keep what is small of a profile's results in results/reference/PROFILE, to be committed."""
     from suite.record.reference import keep as keep_results
 
+    _need_runs(results / profile)
     print(keep_results(results / profile))
 
 
 def drift(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
     """Set the finished runs beside those kept in results/reference/PROFILE; writes tables/drift.csv.
 
-    Settings alone decide over the bits of a run on one kind of processor. Elsewhere seeds are paired and tested.
+    On one kind of processor equal settings give equal bits. Elsewhere seeds are paired and tested.
     """
     from rich.console import Console
     from rich.table import Table
 
     from suite.record.reference import drift as compare
 
+    _need_runs(results / profile)
     found = compare(results / profile)
     if not found:
         print(f"no finished run of {profile} is kept in {results}/reference/{profile}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from suite.cli.results import ProfileArgument, ResultsOption
+from suite.cli.results import ResultsOption
 
 
 def register(app: typer.Typer) -> None:
@@ -14,7 +14,9 @@ def register(app: typer.Typer) -> None:
 
 
 def times(
-    profile: ProfileArgument = "laptop",
+    profile: Annotated[
+        str, typer.Argument(help="Profile whose tables to write; `reference` are the kept ones.")
+    ] = "laptop",
     results: ResultsOption = Path("results"),
     measure_selection: Annotated[
         bool,

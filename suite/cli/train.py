@@ -15,7 +15,13 @@ ConfigArgument = Annotated[
     str, typer.Argument(help="A YAML file, or the address PROFILE/EXPERIMENT/METHOD/SEED of a cell of a replication.")
 ]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="A.B=C", help="Override a setting; repeatable.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="A.B=C",
+        help="Override a setting, such as method.density=0.01; repeatable.",
+        show_default=False,
+    ),
 ]
 
 
@@ -50,7 +56,8 @@ def train(
     config: ConfigArgument,
     set_: SetOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Run folder. [default: results/runs/<name of CONFIG>]")
+        Path | None,
+        typer.Option("--out", help="Run folder. [default: results/runs/NAME, after CONFIG]", show_default=False),
     ] = None,
     restart_if_changed: Annotated[
         bool, typer.Option("--restart-if-changed", help="Begin anew when the folder holds a run with other settings.")
@@ -80,6 +87,7 @@ def train(
         f"{world.workers} workers on {world.processes} process{'es' * (world.processes > 1)} ({world.transport})"
     )
     if dry_run:
+        folder.check(experiment, restart_if_changed)
         print(f"would train {experiment.method.name} on {experiment.data.name} with {placement} in {folder.path}")
         return
     if not folder.claim(experiment, restart_if_changed):

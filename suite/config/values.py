@@ -7,6 +7,7 @@ import yaml
 from pydantic import ValidationError
 
 from suite.config.experiment import variants
+from suite.config.strict import nearest
 from suite.errors import ConfigError
 
 # The same language either way; libyaml reads hundreds of run folders in seconds instead of minutes.
@@ -58,6 +59,9 @@ def sentence(error: ValidationError) -> str:
     # pydantic names the chosen variant in the path; users never wrote it.
     tags = {*variants("model"), *variants("dataset")}
     place = ".".join(str(part) for part in first["loc"] if part not in tags)
+    if first["type"] == "union_tag_invalid":
+        known = [word.strip("' ") for word in first["ctx"]["expected_tags"].split(",")]
+        return f"{place}.name: there is no '{first['ctx']['tag']}'; {nearest(first['ctx']['tag'], known)}"
     if first["type"] == "value_error":
         message = first["msg"].removeprefix("Value error, ")
         return f"{place}: {message}" if place else message

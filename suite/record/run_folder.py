@@ -119,17 +119,10 @@ class RunFolder:
             ) from error
         self._take_lock()
         if self.config.exists():
-            changed = differences(resolved(read_yaml(self.config)), config.to_dict())
-            blocking = {key: pair for key, pair in changed.items() if _blocks(key, *pair)}
-            if blocking and not restart_if_changed:
-                key, (old, new) = next(iter(blocking.items()))
-                raise ConfigError(
-                    f"{self.path} holds a run with {key} = {old} and this one has {new}; "
-                    "choose another folder with --out, or pass --restart-if-changed to begin anew here"
-                )
+            changed, blocking = self._changes(config, restart_if_changed)
             if blocking:
                 self._clear()
-            elif changed.keys() & _LENGTH:
+            elif changed & _LENGTH:
                 self.summary.unlink(missing_ok=True)  # it tells of a run of another length
             elif self.read_summary():
                 return False
@@ -137,6 +130,29 @@ class RunFolder:
             stale.unlink(missing_ok=True)
         write_text(self.config, yaml.safe_dump(config.to_dict(), sort_keys=False))
         return True
+
+    def check(self, config: ExperimentConfig, restart_if_changed: bool) -> None:
+        """Refuse what `claim` would refuse for good, and write nothing."""
+        place = self.path
+        while not os.path.lexists(place) and place != place.parent:
+            place = place.parent
+        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+            reason = "permission denied" if place.is_dir() else f"{place} is not a folder"
+            raise ConfigError(f"the run folder {self.path} cannot be written ({reason}); choose one with --out")
+        if self.config.exists():
+            self._changes(config, restart_if_changed)
+
+    def _changes(self, config: ExperimentConfig, restart_if_changed: bool) -> tuple[set[str], set[str]]:
+        """Keys that differ from the run in the folder, and those of them that forbid to continue it."""
+        changed = differences(resolved(read_yaml(self.config)), config.to_dict())
+        blocking = {key: pair for key, pair in changed.items() if _blocks(key, *pair)}
+        if blocking and not restart_if_changed:
+            key, (old, new) = next(iter(blocking.items()))
+            raise ConfigError(
+                f"{self.path} holds a run with {key} = {old} and this one has {new}; "
+                "choose another folder with --out, or pass --restart-if-changed to begin anew here"
+            )
+        return set(changed), set(blocking)
 
     def release(self) -> None:
         """Let others train here."""

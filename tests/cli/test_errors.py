@@ -70,8 +70,52 @@ def test_other_number_of_workers_on_resume(suite_command, config_file, tmp_path)
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
 
 
-def test_claims_without_tables(suite_command):
-    refusal(suite_command("claims", "laptop"), 1, "runs.csv is missing or damaged; run `suite aggregate laptop`")
+def test_claims_without_tables(suite_command, tmp_path):
+    (tmp_path / "laptop" / "runs").mkdir(parents=True)
+    result = suite_command("claims", "laptop", "--results", tmp_path, cwd=ROOT)
+    refusal(result, 1, "runs.csv is missing or damaged; run `suite aggregate laptop`")
+
+
+@pytest.mark.parametrize(
+    "command", ["states", "aggregate", "track", "claims", "report", "keep", "drift", "so-far", "times"]
+)
+def test_a_misspelt_profile(suite_command, tmp_path, command: str):
+    result = suite_command(command, "laptp", "--results", tmp_path, cwd=ROOT)
+    refusal(result, 2, "unknown profile 'laptp'; did you mean 'laptop'?")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["track", "claims", "report", "keep", "drift"])
+def test_a_profile_that_was_never_run(suite_command, tmp_path, command: str):
+    result = suite_command(command, "gtopk", "--results", tmp_path, cwd=ROOT)
+    refusal(result, 2, "there are no runs in", "make replicate PROFILE=gtopk")
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_that_cannot_be_written(suite_command, tmp_path):
+    (tmp_path / "laptop").write_text("mine")
+    result = suite_command("states", "laptop", "--results", tmp_path, cwd=ROOT)
+    refusal(result, 2, "cannot be used")
+
+
+@pytest.mark.parametrize("override, words", [
+    ("model.name=resnet2", "model.name: there is no 'resnet2'; did you mean 'resnet20'?"),
+    ("data.name=cifar", "data.name: there is no 'cifar'; did you mean 'cifar10'?"),
+])  # fmt: skip
+def test_a_misspelt_model_or_dataset(suite_command, config_file, override: str, words: str):
+    refusal(suite_command("train", config_file(), "--set", override), 2, words)
+
+
+def test_a_dry_run_looks_at_the_folder(suite_command, config_file, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    for out in (tmp_path / "mine", tmp_path / "mine" / "run"):
+        result = suite_command("train", config_file(), "--out", out, "--dry-run")
+        refusal(result, 2, "cannot be written", "--out")
+
+
+def test_profiles_are_listed(suite_command):
+    found = suite_command("list", "profiles", cwd=ROOT).stdout.splitlines()
+    assert {"laptop", "paper", "field"} <= {line.split()[0] for line in found}
 
 
 def test_debug_shows_the_traceback(suite_command):

@@ -69,9 +69,9 @@ def write_columns(cases: dict[str, dict], *passed: str) -> None:
 
 _ABOVE = """# Methods
 
-Every method trains over every transport, and 16 workers end with the same bits however many processes they are on (where
-values are all-reduced under `world.deterministic: true`): ✓ is a test that found so, on as many processes as the column
-says. `python -m pytest tests/world/test_battery.py --write-methods` runs them and brings this page up to date.
+Every method trains over every transport, and 16 workers end with the same bits however many processes they are on,
+where values are all-reduced under `world.deterministic: true`: ✓ is a test that found so, on as many processes as the
+column says. `python -m pytest tests/world/test_battery.py --write-methods` runs them and brings this page up to date.
 
 *Settings* is the number of configurations of the method that were compared: its defaults, and others that travel in
 another way. *All-reduce* says whether a plain all-reduce can carry it, because every worker's values mean the same
