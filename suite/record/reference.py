@@ -124,7 +124,9 @@ def _summaries(results: Path) -> dict[tuple[str, str, int], dict]:
 
 
 def _comparable(new: dict, old: dict) -> bool:
-    return all(new[key] == old[key] for key in ("iterations", "data_sha256", "parameters", "density"))
+    """Whether two summaries are of the same settings, as far as both tell: those of earlier versions lack some keys."""
+    known = [key for key in ("iterations", "data_sha256", "parameters", "density") if key in new and key in old]
+    return all(new[key] == old[key] for key in known)
 
 
 def _paired(pairs: list[tuple[dict, dict]]) -> float | None:

@@ -1,14 +1,16 @@
 """Results kept in the repository, and how far new ones are from them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from helpers import ROOT
 from suite.errors import ConfigError, SuiteError
 from suite.record.atomic import write_json
-from suite.record.reference import drift, keep
+from suite.record.reference import REFERENCE, drift, keep
 
 SUMMARY = {"complete": True, "iterations": 10, "data_sha256": "d", "parameters": 5, "density": 0.01}
 
@@ -88,6 +90,24 @@ def test_runs_of_other_settings_are_not_compared(results):
     keep(results)
     run(results, "lags", 1, 0.95, sha="b", iterations=20)
     assert states(results) == {0: "same bits", 1: "other settings", 2: "same bits"}
+
+
+@pytest.mark.parametrize("kept", sorted(ROOT.glob("results/reference/*/runs")), ids=lambda runs: runs.parent.name)
+def test_what_is_kept_here_can_be_compared_with(tmp_path, kept: Path):
+    """A newcomer's runs are: the last step of `make replicate` must not stumble over what an earlier version kept."""
+    name = kept.parent.name
+    for place in (tmp_path / name, tmp_path / REFERENCE / name):
+        shutil.copytree(kept, place / "runs")
+    found = drift(tmp_path / name)
+    assert found and {one.state for one in found} == {"same bits"}
+
+
+def test_a_summary_of_an_earlier_version_is_compared(results):
+    path = next(keep(results).glob("runs/*/*/*/summary.json"))
+    summary = json.loads(path.read_text())
+    del summary["density"]
+    path.write_text(json.dumps(summary | {"parameters_sha256": "other"}))
+    assert "other settings" not in {one.state for one in drift(results)}
 
 
 def test_a_run_nobody_kept_and_a_damaged_one(results):
