@@ -1,12 +1,17 @@
 """Commands that look without training: list, doctor."""
 
+import inspect
+import json
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
+from pydantic.fields import FieldInfo
 
 from suite.cli.train import DataRootOption
+from suite.config.strict import Strict
 
 
 class Kind(StrEnum):
@@ -16,6 +21,7 @@ class Kind(StrEnum):
     models = "models"
     datasets = "datasets"
     claims = "claims"
+    settings = "settings"
     profiles = "profiles"
     cells = "cells"
 
@@ -30,9 +36,13 @@ def list_(
     what: Annotated[Kind, typer.Argument(help="What to list.")],
     profile: Annotated[str, typer.Option(help="Profile whose cells to list.")] = "laptop",
 ) -> None:
-    """List methods, models, datasets, claims, profiles, or the cells (training runs) of a profile.
+    """List methods, models, datasets, claims, settings of a run, profiles, or the cells (training runs) of a profile.
 
-    Example: `suite list cells --profile smoke`
+    Examples:
+
+    `suite list cells --profile smoke` names the runs of profile smoke.
+
+    `suite list settings` names all keys of a configuration file and of `--set`, with their defaults.
     """
     for name, text in _listing(what, profile):
         print(f"{name:<28} {text}")
@@ -47,6 +57,8 @@ def _listing(what: Kind, profile: str) -> list[tuple[str, str]]:
         from suite.claims import all_claims
 
         return [(f"{name} {claim.id}", claim.text) for name, claims in all_claims().items() for claim in claims]
+    if what is Kind.settings:
+        return list(_settings())
     if what is Kind.profiles:
         from suite.config.profiles import read_experiments, replication_folders
         from suite.words import plural
@@ -64,6 +76,43 @@ def _listing(what: Kind, profile: str) -> list[tuple[str, str]]:
     from suite.config.experiment import variants
 
     return [(name, _summary(settings.__doc__)) for name, settings in variants(what.value.removesuffix("s")).items()]
+
+
+def _settings() -> Iterator[tuple[str, str]]:
+    """Every key of a run's configuration with its default and description; of variants, whose they are."""
+    from suite.config.experiment import ExperimentConfig, variants
+    from suite.methods import METHODS
+
+    named = {"model": variants("model"), "data": variants("dataset")}
+    named["method"] = {name: method.Settings for name, method in METHODS.items()}
+    for section, field in ExperimentConfig.model_fields.items():
+        if section not in named:
+            yield from _keys(section, field)
+            continue
+        owners: dict[tuple[str, str], list[str]] = {}
+        for name, settings in sorted(named[section].items()):
+            for key, inner in settings.model_fields.items():
+                for row in _keys(f"{section}.{key}", inner) if key != "name" else ():
+                    owners.setdefault(row, []).append(name)
+        yield f"{section}.name", f"one of {', '.join(sorted(named[section]))}"
+        for (key, text), names in owners.items():
+            yield key, f"{text} [{', '.join(names)}]"
+
+
+def _keys(key: str, field: FieldInfo) -> Iterator[tuple[str, str]]:
+    """The key of a field, or those below it where it holds a section."""
+    section = next((m for m in (field.annotation, *get_args(field.annotation)) if inspect.isclass(m)), None)
+    if section is not None and issubclass(section, Strict):
+        if section is not field.annotation:
+            given = "required" if field.is_required() else "none by default"
+            yield key, given + (f": {field.description}" if field.description else "")
+        for name, inner in section.model_fields.items():
+            yield from _keys(f"{key}.{name}", inner)
+        return
+    default = (
+        "required" if field.is_required() else json.dumps(field.get_default(call_default_factory=True), default=str)
+    )
+    yield key, default + (f": {field.description}" if field.description else "")
 
 
 def _summary(docstring: str) -> str:

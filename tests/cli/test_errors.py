@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from helpers import ROOT, tiny_settings
+from suite.config import ExperimentConfig
 from suite.methods import METHODS
 
 
@@ -111,6 +112,15 @@ def test_a_dry_run_looks_at_the_folder(suite_command, config_file, tmp_path):
     for out in (tmp_path / "mine", tmp_path / "mine" / "run"):
         result = suite_command("train", config_file(), "--out", out, "--dry-run")
         refusal(result, 2, "cannot be written", "--out")
+
+
+def test_settings_are_listed(suite_command):
+    found = dict(line.split(maxsplit=1) for line in suite_command("list", "settings").stdout.splitlines())
+    assert found["optimizer.lr"] == "0.1" and found["world.workers"].startswith("16: P")
+    assert found["method.masking"].endswith("[dgc]") and found["method.adaptive.c_u"].startswith("1000: ")
+    assert found["costs"].startswith("none by default") and found["costs.layers.layers"].startswith("required")
+    lists = {key.split(".")[0] for key in found}
+    assert lists == set(ExperimentConfig.model_fields)
 
 
 def test_profiles_are_listed(suite_command):
