@@ -32,8 +32,14 @@ def test_the_example_method_trains(tiny, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_lead_somewhere(page: Path):
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+        place = page.parent / target if target else page
+        assert place.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", place.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}, (
+                anchor
+            )
 
 
 def test_the_readme_names_targets_of_the_makefile():
