@@ -36,7 +36,8 @@ def advise(
         bool, typer.Option("--measure-network", help="Measure the collectives of --workers ranks on this machine.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(help="P. [default: the configuration's, or 16]", show_default=False)
+        int | None,
+        typer.Option(help="P, the number of workers. [default: the configuration's, or 16]", show_default=False),
     ] = None,
     batches: Annotated[int, typer.Option(min=1, help="Batches to take the medians of, where layers are timed.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,

@@ -34,7 +34,10 @@ def select(
     quick: QuickOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Time exact top-k on one thread against torch.topk and against a plain copy of the vector."""
+    """Time exact top-k on one thread against torch.topk and against a plain copy of the vector.
+
+    Example: `suite bench select --json`
+    """
     from suite.bench.select import RESNET50, bench_select
 
     size, repeats = (10**6, 2) if quick else (size or RESNET50, repeats)
@@ -61,7 +64,10 @@ def exchange(
     quick: QuickOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Time the exchange alone on Horovod ranks against the published scheme and a dense all-reduce."""
+    """Time the exchange alone on Horovod ranks against the published scheme and a dense all-reduce.
+
+    Example: `suite bench exchange --quick`
+    """
     from suite.bench.exchange import bench_exchange
 
     ranks, model, repeats = (2, "resnet20", 2) if quick else (ranks, model, repeats)
@@ -88,7 +94,10 @@ def step(
     as_json: JsonOption = False,
     data_root: DataRootOption = None,
 ) -> None:
-    """Time training iterations of dense, SLGS and LAGS, with and without overlap, by short runs of `suite train`."""
+    """Time training iterations of dense, SLGS and LAGS, with and without overlap, by short runs of `suite train`.
+
+    Example: `suite bench step --quick`
+    """
     from suite.bench.step import bench_step
     from suite.config import load_config
     from suite.train.check import check_inputs
@@ -120,7 +129,10 @@ def world(
     as_json: JsonOption = False,
     data_root: DataRootOption = None,
 ) -> None:
-    """Time iterations of all workers in one process against as many plain steps of one worker, which are the limit."""
+    """Time iterations of all workers in one process against as many plain steps of one worker, which are the limit.
+
+    Example: `suite bench world laptop/digits/lags/0`
+    """
     from suite.bench.world import bench_world
     from suite.config import load_config
     from suite.train.check import check_inputs
@@ -141,12 +153,15 @@ def world(
 def predict(
     subject: SubjectArgument = "ResNet-50",
     network: Annotated[str, typer.Option(help="A named network.")] = "1gbe",
-    workers: Annotated[int, typer.Option(min=2, help="P.")] = 16,
+    workers: Annotated[int, typer.Option(min=2, help="P, the number of workers.")] = 16,
     repeats: Annotated[int, typer.Option(min=1, help="Rounds to take the medians of.")] = 31,
     quick: QuickOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Time predictions of SUBJECT's iteration: with a plan given, merging, and all plans of `suite predict`."""
+    """Time predictions of SUBJECT's iteration: with a plan given, merging, and all plans of `suite predict`.
+
+    Example: `suite bench predict ResNet-50`
+    """
     from suite.bench.predict import bench_predict
     from suite.speed.networks import network_at
     from suite.speed.subject import read_subject
@@ -175,7 +190,10 @@ def loading(
     as_json: JsonOption = False,
     data_root: DataRootOption = None,
 ) -> None:
-    """Time the pipeline that prepares batches, on one thread, against what a process that trains consumes."""
+    """Time the pipeline that prepares batches, on one thread, against what a process that trains consumes.
+
+    Example: `suite bench loading laptop/digits/lags/0`
+    """
     from rich.table import Column
 
     from suite.bench.loading import bench_loading
@@ -206,7 +224,10 @@ def pipeline(
     quick: QuickOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Time what is built from runs, with peak memory: the pipeline's plan, tables, MLflow, figures, claims, report."""
+    """Time what is built from runs, with peak memory: the pipeline's plan, tables, MLflow, figures, claims, report.
+
+    Example: `suite bench pipeline --runs 100`
+    """
     from pathlib import Path
 
     from suite.bench.pipeline import bench_pipeline

@@ -130,6 +130,8 @@ def doctor(
     """Tell what this machine can and cannot do; exits with 1 when the main job (make replicate) could not run.
 
     With --slurm, tell what the nodes of a cluster have; exits with 1 when one of them cannot train with the others.
+
+    Example: `suite doctor --slurm`
     """
     if slurm:
         from suite.cli.cluster import report_cluster

@@ -29,6 +29,8 @@ def layers(
     """Time forward, backward and selection of one worker's batch of CONFIG here, tensor by tensor.
 
     Of CONFIG's method only the density counts (0.001 where it has none). The file goes into `costs.layers`.
+
+    Example: `suite measure layers laptop/digits/lags/0 --out layers.yaml`
     """
     from rich.console import Console
     from rich.table import Table
@@ -110,6 +112,8 @@ def published(
     """Spread the published times of MODEL over its layers, by their shapes: how replications/*/layers are made.
 
     Nothing is timed. Backward goes by the layers' multiply-accumulates, selection by n log2 n.
+
+    Example: `suite measure published VGG-16 --out vgg-16.yaml`
     """
     from suite.speed.layers import spread_over_layers
     from suite.speed.published import published_model
@@ -137,6 +141,8 @@ def network(
 
     Options override CONFIG's world; without CONFIG it is 4 workers on 4 Horovod processes. The file goes into
     `costs.network`.
+
+    Example: `suite measure network --processes 4 --transport torch --out network.yaml`
     """
     from rich.console import Console
     from rich.table import Table

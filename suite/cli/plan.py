@@ -34,6 +34,12 @@ def plan(
     """Show what one worker sends in an iteration of CONFIG: segments, k, messages, bytes.
 
     With `costs` in CONFIG also when: the predicted iteration, beside those of the other methods under the same costs.
+
+    Examples:
+
+    `suite plan laptop/digits/lags/0` shows every segment of LAGS-SGD on ResNet-20.
+
+    `suite plan --estimate cifar-cpu` adds up what a whole profile takes.
     """
     if estimate:
         return _estimate(config, as_json)

@@ -52,7 +52,8 @@ def predict(
     ] = None,
     alpha: AlphaOption = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="P. [default: the configuration's, or 16]", show_default=False)
+        int | None,
+        typer.Option(min=1, help="P, the number of workers. [default: the configuration's, or 16]", show_default=False),
     ] = None,
     select: Annotated[
         list[float] | None,

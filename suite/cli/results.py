@@ -26,7 +26,10 @@ def register(app: typer.Typer) -> None:
 
 
 def states(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
-    """Show what became of every cell of PROFILE, and why those ended that did; writes tables/states.csv."""
+    """Show what became of every cell of PROFILE, and why those ended that did; writes tables/states.csv.
+
+    Example: `suite states cifar-cpu`
+    """
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -50,7 +53,10 @@ def states(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
 
 
 def so_far(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
-    """Report on what PROFILE has finished, without training any more; what is missing is said."""
+    """Report on what PROFILE has finished, without training any more; what is missing is said.
+
+    Example: `suite so-far cifar-cpu`
+    """
     import subprocess
     import sys
 
@@ -69,7 +75,10 @@ def so_far(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
 
 
 def aggregate(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
-    """Write results/PROFILE/tables/*.csv from the finished runs."""
+    """Write results/PROFILE/tables/*.csv from the finished runs.
+
+    Example: `suite aggregate laptop`
+    """
     from suite.record.aggregate import aggregate as build
 
     for path in build(results / profile):
@@ -83,7 +92,10 @@ def track(
         str | None, typer.Option(help="URI of a tracking server, in place of the file.", show_default=False)
     ] = None,
 ) -> None:
-    """Import the finished runs into MLflow (results/PROFILE/mlflow.db); importing twice changes nothing."""
+    """Import the finished runs into MLflow (results/PROFILE/mlflow.db); importing twice changes nothing.
+
+    Example: `suite track laptop --server http://localhost:5000`
+    """
     from suite.record.track import track as import_runs
 
     _need_runs(results / profile)
@@ -92,7 +104,10 @@ def track(
 
 
 def claims(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
-    """Judge the sources' claims by the finished runs; prints the table and writes results/PROFILE/claims.json."""
+    """Judge the sources' claims by the finished runs; prints the table and writes results/PROFILE/claims.json.
+
+    Example: `suite claims laptop`
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -123,7 +138,10 @@ def _spread(check: dict[str, Any]) -> str:
 
 
 def report(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
-    """Write results/PROFILE/report.html from tables, figures and claims."""
+    """Write results/PROFILE/report.html from tables, figures and claims.
+
+    Example: `suite report laptop`
+    """
     from suite.report import build_report
 
     _need_runs(results / profile)
@@ -131,7 +149,10 @@ def report(profile: ProfileArgument = "laptop", results: ResultsOption = Path("r
 
 
 def keep(profile: ProfileArgument = "laptop", results: ResultsOption = Path("results")) -> None:
-    """Keep what is small of a profile's results in results/reference/PROFILE, to be committed."""
+    """Keep what is small of a profile's results in results/reference/PROFILE, to be committed.
+
+    Example: `suite keep laptop`
+    """
     from suite.record.reference import keep as keep_results
 
     _need_runs(results / profile)
@@ -142,6 +163,8 @@ def drift(profile: ProfileArgument = "laptop", results: ResultsOption = Path("re
     """Set the finished runs beside those kept in results/reference/PROFILE; writes tables/drift.csv.
 
     On one kind of processor equal settings give equal bits. Elsewhere seeds are paired and tested.
+
+    Example: `suite drift laptop`
     """
     from rich.console import Console
     from rich.table import Table

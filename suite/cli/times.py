@@ -28,6 +28,8 @@ def times(
     predicted.csv, crossings.csv, iteration_times.csv, emulated.csv and emulated_timeline.csv, and run_times.csv for the
     profile's own experiments. What our selection would have bought is in them where tables/selection.json is there;
     --measure-selection writes it.
+
+    Example: `suite times laptop`
     """
     from suite.speed.tables import read_copies, selection_file, write_tables
 

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
 from helpers import ROOT, tiny_settings
+from suite.cli.app import app
 from suite.config import ExperimentConfig
 from suite.methods import METHODS
 
@@ -139,6 +141,20 @@ def test_debug_shows_the_traceback(suite_command):
 def test_help_teaches(suite_command, arguments: list[str]):
     result = suite_command(*arguments)
     assert result.returncode == 0 and "Usage" in result.stdout
+
+
+def test_every_help_has_an_example():
+    def commands(group, path=()):
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from commands(command, (*path, name))
+            elif not command.hidden:
+                yield (*path, name), command
+
+    found = dict(commands(typer.main.get_command(app)))
+    assert len(found) > 20
+    for path, command in found.items():
+        assert f"`suite {' '.join(path)}" in command.help and "Example" in command.help, path
 
 
 def test_dry_run_writes_nothing(suite_command, config_file, tmp_path):
