@@ -15,8 +15,8 @@ from helpers import ranks_of, require
 from suite.config.experiment import WorldConfig
 from suite.errors import Interrupted, SuiteError
 from suite.world.check import horovod_build
-from suite.world.launch import launch
-from suite.world.ranks import rank_environments
+from suite.world.launch import _watch, launch
+from suite.world.ranks import Failure, rank_environments
 
 TRAIN = {"epochs": 40, "batch_size": 2, "checkpoint_every": 20, "max_iterations": 240}
 
@@ -62,6 +62,28 @@ def test_ranks_that_do_not_listen_yet_are_stopped_not_failed(tmp_path):
     with pytest.raises(Interrupted, match="stopped by signal before it trained") as stopped:
         launch(config, [sys.executable, "-c", "import time; time.sleep(60)"], tmp_path)
     assert stopped.value.exit_code == 128 + signal.SIGTERM
+
+
+def test_ranks_are_asked_to_stop_until_they_can_have_got_it(tmp_path):
+    """Slurm does not know a step at once whose srun has just been started."""
+
+    class Late:
+        asked = 0
+
+        def running(self) -> bool:
+            return self.asked < 3
+
+        def failures(self) -> list[Failure]:
+            return [] if self.running() else [Failure(0, "ended", 128 + signal.SIGTERM, tmp_path / "rank-0.log")]
+
+        def ask_to_stop(self) -> bool:
+            self.asked += 1
+            return self.asked == 3
+
+    ranks = Late()
+    with pytest.raises(Interrupted):
+        _watch(ranks, [signal.SIGTERM], tmp_path)
+    assert ranks.asked == 3
 
 
 @pytest.mark.slow
