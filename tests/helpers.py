@@ -37,7 +37,8 @@ def tiny_settings() -> dict[str, Any]:
 
 def step_beside(method: str) -> dict[str, float]:
     """Settings of the optimiser that a method asks for: none, or no momentum beside its own."""
-    return {"momentum": 0.0} if "momentum" in METHODS[method].Settings.model_fields else {}
+    known = METHODS[method].Settings.model_fields if method in METHODS else {}
+    return {"momentum": 0.0} if "momentum" in known else {}
 
 
 def copy_pipeline(folder: Path, *more: str) -> Path:
