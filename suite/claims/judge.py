@@ -57,8 +57,8 @@ def judge(claim: Claim, profile: str, tables: Tables) -> dict[str, Any]:
     checks = [check for check in out["checks"] if check["decides"]]
     failed = [check for check in checks if check["held"] is False]
     undecided = [check for check in checks if check["held"] is None]
-    unmeasured = not all(check["measured"] for check in checks)
-    if failed and (not unmeasured or any(check["evidence"] != "predicted" for check in failed)):
+    measured = all(check["measured"] for check in checks)
+    if failed and (measured or any(check["evidence"] != "predicted" for check in failed)):
         verdict, deciding = "not reproduced", failed
     elif undecided:
         verdict, deciding = "not judged", undecided

@@ -114,9 +114,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise ConfigError(
-                f"the run folder {self.path} cannot be written ({error.strerror}); choose one with --out"
-            ) from error
+            raise self._not_writable(error.strerror) from error
         self._take_lock()
         if self.config.exists():
             changed, blocking = self._changes(config, restart_if_changed)
@@ -138,9 +136,12 @@ class RunFolder:
             place = place.parent
         if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
             reason = "permission denied" if place.is_dir() else f"{place} is not a folder"
-            raise ConfigError(f"the run folder {self.path} cannot be written ({reason}); choose one with --out")
+            raise self._not_writable(reason)
         if self.config.exists():
             self._changes(config, restart_if_changed)
+
+    def _not_writable(self, reason: str) -> ConfigError:
+        return ConfigError(f"the run folder {self.path} cannot be written ({reason}); choose one with --out")
 
     def _changes(self, config: ExperimentConfig, restart_if_changed: bool) -> tuple[set[str], set[str]]:
         """Keys that differ from the run in the folder, and those of them that forbid to continue it."""

@@ -62,6 +62,7 @@ def DistributedOptimizer(  # noqa: N802 - the name Horovod's users know
         raise ConfigError("op must be the average, which is what error feedback is defined for; leave it out")
     try:
         chosen = settings_from({"name": method} | settings)
+        chosen.check_momentum(max(group.get("momentum", 0.0) for group in optimizer.param_groups))
     except ValidationError as error:
         raise ConfigError(sentence(error)) from error
     except ValueError as error:
@@ -70,10 +71,6 @@ def DistributedOptimizer(  # noqa: N802 - the name Horovod's users know
         raise ConfigError("lr_placement must be outside here, because the learning rate is the optimiser's business")
     if chosen.needs_costs:
         raise ConfigError(f"{chosen.needs_costs} is planned from costs; that works in `suite train` only")
-    try:
-        chosen.check_momentum(max(group.get("momentum", 0.0) for group in optimizer.param_groups))
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
     parameters = _by_name(optimizer, named_parameters)
     base = type(optimizer)
     made = object.__new__(type(base.__name__, (_Distributed, base), {"__module__": __name__}))

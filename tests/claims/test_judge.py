@@ -1,5 +1,6 @@
 """Verdicts follow from intervals over seeds, and missing evidence is never a verdict."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pandas as pd
@@ -114,20 +115,16 @@ def test_a_prediction_decides_nothing_before_all_seeds_are_there():
 
 def test_checks_that_decide_have_enough_seeds_by_design():
     """But for RQ3 on cifar-cpu, whose scope says that its accuracies are seen and not judged."""
+    judging = [(c, profile) for claims in all_claims().values() for c in claims for profile in c.judged_by]
     few = {}
-    for claims in all_claims().values():
-        for claim_ in claims:
-            for profile in claim_.judged_by:
-                cells = profile_cells(profile)
-                for check in claim_.checks_for(profile):
-                    if isinstance(check, RunCheck) and check.evidence == "runs" and not check.beside:
-                        if check.measure == "rate":  # whose methods are of several lengths
-                            continue
-                        seeds = [
-                            cell for cell in cells if (cell.experiment, cell.method) == (check.experiment, check.method)
-                        ]
-                        if len(seeds) < MIN_VALUES:
-                            few.setdefault((claim_.id, profile), []).append(check.name)
+    for claim_, profile in judging:
+        planned_ = Counter((cell.experiment, cell.method) for cell in profile_cells(profile))
+        for check in claim_.checks_for(profile):
+            if not isinstance(check, RunCheck) or check.evidence != "runs" or check.beside:
+                continue
+            # Methods of a rate are of several lengths.
+            if check.measure != "rate" and planned_[check.experiment, check.method] < MIN_VALUES:
+                few.setdefault((claim_.id, profile), []).append(check.name)
     assert set(few) == {("RQ3", "cifar-cpu")}, few
 
 
