@@ -82,11 +82,9 @@ def _estimate(profile: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from suite.cli.times import check_profile
     from suite.speed.estimate import estimate
     from suite.words import amount_of_bytes, number
 
-    check_profile(profile)
     rows = list(estimate(profile, _NETWORK))
     if as_json:
         print(json.dumps({"profile": profile, "network": _NETWORK, "rows": rows}, indent=2))

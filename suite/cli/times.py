@@ -31,9 +31,12 @@ def times(
 
     Example: `suite times laptop`
     """
+    from suite.config.profiles import profile_cells
+    from suite.speed.emulated import REFERENCE
     from suite.speed.tables import read_copies, selection_file, write_tables
 
-    check_profile(profile)
+    if profile != REFERENCE:
+        profile_cells(profile)  # refuses one that is not there
     folder = results / profile
     if measure_selection:
         from suite.bench.select import RESNET50, bench_select
@@ -45,19 +48,3 @@ def times(
         print(path)
     if read_copies(folder) is None:
         print(f"without our selection, as there is no {selection_file(folder)}; --measure-selection writes it")
-
-
-def check_profile(profile: str) -> None:
-    """Refuse what is neither a profile of a replication nor the folder of committed results."""
-    from suite.config.profiles import read_experiments, replication_folders
-    from suite.config.strict import nearest
-    from suite.errors import ConfigError
-    from suite.speed.emulated import REFERENCE
-
-    known = {REFERENCE}
-    for folder in replication_folders():
-        known |= set(read_experiments(folder / "experiments.yaml").profiles)
-    if known == {REFERENCE}:
-        raise ConfigError("there is no replications/*/experiments.yaml here; run from the root of the suite's checkout")
-    if profile not in known:
-        raise ConfigError(f"unknown profile '{profile}'; {nearest(profile, known)}")
